@@ -34,6 +34,8 @@ struct PoolView {
   model::JobId job;                  // label; empty unless ours
   std::uint32_t provision = 0;       // label
   std::string words;                 // conditions and statusMessage
+  // How the words were sorted where status is kError or kRunningWithError; kInternal: no telling.
+  ErrorKind words_kind = ErrorKind::kInternal;
 };
 
 // An operation on a pool. DONE alone is not success: `error` tells.

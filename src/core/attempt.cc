@@ -1,0 +1,395 @@
+// One attempt: a Kubernetes Job on a pool, from its intent until no pod of it is left
+// (decisions 6 and 8).
+#include <algorithm>
+
+#include "base/check.h"
+#include "core/state.h"
+#include "model/names.h"
+
+namespace falcon::core {
+namespace {
+
+using model::AttemptOutcome;
+using model::JobStatus;
+using model::make_message;
+using model::MessageCode;
+using model::PoolPhase;
+using model::Reason;
+
+AttemptOutcome outcome_of(const model::JobState& state) {
+  switch (state.status) {
+    case JobStatus::kSucceeded: return AttemptOutcome::kSucceeded;
+    case JobStatus::kFailed:
+      if (state.reason == Reason::kTimeout) return AttemptOutcome::kTimeout;
+      if (state.reason == Reason::kJobSubmitFailed) return AttemptOutcome::kRefused;
+      return AttemptOutcome::kFailed;
+    case JobStatus::kPending:
+    case JobStatus::kRunning:
+    case JobStatus::kAborting:
+    case JobStatus::kAborted: return AttemptOutcome::kAborted;
+  }
+  return AttemptOutcome::kAborted;
+}
+
+}  // namespace
+
+// The intent: number, name and pool are written down; the create follows when both rows are durable.
+void Core::State::dispatch(Pool& pool) {
+  FALCON_CHECK(!pool.attempt && pool.job != nullptr);
+  Job& job = *pool.job;
+  if (job.write != 0 || job.read != 0 || job.must_read) return;
+  if (job.state.node_pool_name != pool.row.name) return;  // its row shows the pool first
+  Attempt attempt;
+  attempt.row.job = job.id;
+  attempt.row.number = job.state.attempt + 1;
+  attempt.row.cluster = pool.row.cluster;
+  attempt.row.pool = pool.row.name;
+  attempt.row.intent_at = wall();
+  attempt.name = model::workload_name(settings_.installation, job.id, attempt.row.number);
+  pool.row.serves_attempt = attempt.row.number;
+  pool.attempt = std::move(attempt);
+  put_row(pool);
+  put_row(*pool.attempt);
+  mark(&job);
+  mark(&pool);
+}
+
+const WorkloadView* Core::State::workload_of(const Pool& pool) const {
+  const Attempt& attempt = *pool.attempt;
+  const auto found = pool.gke->workloads.find(attempt.name);
+  if (found == pool.gke->workloads.end()) return nullptr;
+  if (!attempt.row.uid.empty() && found->second.uid != attempt.row.uid) return nullptr;
+  return &found->second;
+}
+
+const std::map<model::PodName, PodView>& Core::State::pods_of(const Pool& pool) const {
+  static const std::map<model::PodName, PodView> kNoPods;
+  if (pool.attempt->row.uid.empty()) return kNoPods;
+  const auto found = pool.gke->pods.find(pool.attempt->row.uid);
+  return found == pool.gke->pods.end() ? kNoPods : found->second;
+}
+
+void Core::State::reconcile_attempt(Pool& pool) {
+  Attempt& attempt = *pool.attempt;
+  // The informer may know the Job before our create was answered.
+  const WorkloadView* workload = workload_of(pool);
+  if (workload != nullptr && attempt.row.uid.empty() && workload->job == attempt.row.job &&
+      workload->attempt == attempt.row.number) {
+    attempt.row.uid = workload->uid;
+    if (attempt.create != Attempt::Create::kInFlight) attempt.create = Attempt::Create::kCreated;
+    put_row(attempt);
+    mark(pool.job);
+  }
+  if (still_wanted(pool))
+    advance_attempt(pool);
+  else
+    clean_up_attempt(pool);
+}
+
+void Core::State::advance_attempt(Pool& pool) {
+  Attempt& attempt = *pool.attempt;
+  switch (attempt.create) {
+    case Attempt::Create::kNotSent: create_workload(pool); return;
+    case Attempt::Create::kInFlight: return;
+    case Attempt::Create::kRefused: return;  // the job's row is told first
+    case Attempt::Create::kUnknown: {
+      const WorkloadLook* look = looked_since(pool, attempt.look_asked);
+      if (look == nullptr) return;
+      if (!look->workload) {
+        attempt.create = Attempt::Create::kNotSent;
+        mark(&pool);
+      } else {
+        attempt.row.uid = look->workload->uid;
+        attempt.create = Attempt::Create::kCreated;
+        put_row(attempt);
+        mark(pool.job);
+        mark(&pool);
+      }
+      return;
+    }
+    case Attempt::Create::kCreated: break;
+  }
+  if (!attempt.row.dispatched_at && pool.nodes_ready >= pool.shape->slice.hosts) {
+    attempt.row.dispatched_at = wall();
+    put_row(attempt);
+    if (pool.row.phase == PoolPhase::kAccepted) {
+      pool.row.phase = PoolPhase::kReady;
+      pool.row.phase_since = wall();
+      put_row(pool);
+    }
+    mark(pool.job);
+  }
+}
+
+void Core::State::create_workload(Pool& pool) {
+  Attempt& attempt = *pool.attempt;
+  const Job& job = *pool.job;
+  const bool shown = job.state.attempt >= attempt.row.number &&
+                     job.state.node_pool_name == pool.row.name && job.write == 0 &&
+                     job.read == 0 && !job.must_read;
+  if (pool.acked_revision < pool.revision || !shown || !pool.gke->in_sync) return;
+  const bool flex = pool.row.supply == model::SupplyMode::kFlexStart;
+  const bool machines = healthy(pool) || (flex && is_capacity(pool)) ||
+                        (FALCON_MUTANT(kPartialSlice) && pool.nodes_ready > 0) ||
+                        FALCON_MUTANT(kStoppingIsCapacity);
+  if (!machines) {
+    // The pool fell ill between the intent and the create. No create has left: let go of it.
+    if (attempt.create_retry.failures == 0 &&
+        (verified_gone(pool) || (pool.seen && (pool.seen->status == PoolStatus::kStopping ||
+                                               pool.seen->status == PoolStatus::kError)))) {
+      Job& released = *pool.job;
+      close_attempt(pool);
+      condemn(pool);
+      requeue(released);
+    }
+    return;
+  }
+  if (!due(pool, attempt.create_retry.not_before)) return;
+  attempt.create = Attempt::Create::kInFlight;
+  const model::PoolName name = pool.row.name;
+  const std::uint32_t number = attempt.row.number;
+  send(CreateWorkload{pool.gke->key, pool.row.cluster, job.id, number, attempt.name, name},
+       [this, name, number](const CommandDone& done) {
+         const auto found = pools_.find(name);
+         if (found == pools_.end() || !found->second->attempt) return;
+         if (found->second->attempt->row.number != number) return;
+         workload_answered(*found->second, done);
+       });
+}
+
+void Core::State::workload_answered(Pool& pool, const CommandDone& done) {
+  Attempt& attempt = *pool.attempt;
+  mark(&pool);
+  mark(pool.job);
+  if (!done.error) {
+    attempt.row.uid = std::get<WorkloadCreated>(done.payload).uid;
+    attempt.create = Attempt::Create::kCreated;
+    attempt.create_retry = {};
+    put_row(attempt);
+    if (FALCON_MUTANT(kSlotTooEarly) && pool.job != nullptr) release_slot(*pool.job);
+    return;
+  }
+  const Error& error = *done.error;
+  switch (error.kind) {
+    case ErrorKind::kInvalid:
+    case ErrorKind::kDenied:
+    case ErrorKind::kQuota:
+    case ErrorKind::kNotFound:       // the namespace is missing
+    case ErrorKind::kAlreadyExists:  // not this attempt's
+    case ErrorKind::kOutOfCapacity: {
+      attempt.create = Attempt::Create::kRefused;
+      if (pool.job == nullptr) return;
+      Verdict verdict;
+      verdict.status = JobStatus::kFailed;
+      verdict.reason = Reason::kJobSubmitFailed;
+      verdict.message = make_message(MessageCode::kSubmitFailed, {error.what});
+      pool.job->verdict = std::move(verdict);
+      return;
+    }
+    case ErrorKind::kBusy:
+    case ErrorKind::kThrottled:
+    case ErrorKind::kUnavailable:
+    case ErrorKind::kConflict:
+    case ErrorKind::kFenced:
+      attempt.create = Attempt::Create::kNotSent;
+      back_off(attempt.create_retry, settings_.call_backoff);
+      return;
+    case ErrorKind::kUnknownOutcome:
+    case ErrorKind::kInternal:
+      attempt.create = Attempt::Create::kUnknown;
+      attempt.look_asked = mono();  // only a look asked from now on counts
+      attempt.looked.reset();
+      back_off(attempt.create_retry, settings_.call_backoff);
+      return;
+  }
+}
+
+// A look that was asked at or after `since`; asks for one when there is none.
+const WorkloadLook* Core::State::looked_since(Pool& pool, MonoTime since) {
+  Attempt& attempt = *pool.attempt;
+  if (attempt.looked && attempt.looked_asked >= since) return &*attempt.looked;
+  look_at(pool);
+  return nullptr;
+}
+
+void Core::State::look_at(Pool& pool) {
+  Attempt& attempt = *pool.attempt;
+  if (attempt.look != 0 || !due(pool, attempt.look_retry.not_before)) return;
+  const auto cluster = clusters_.find(pool.row.cluster);
+  const WorkloadView* seen = workload_of(pool);
+  std::string kube_namespace = seen != nullptr ? seen->kube_namespace
+                               : cluster != clusters_.end()
+                                   ? cluster->second->row.kubernetes_namespace
+                                   : std::string("default");
+  const model::PoolName name = pool.row.name;
+  const std::uint32_t number = attempt.row.number;
+  const MonoTime asked = mono();
+  attempt.look_asked = asked;
+  attempt.look = send(
+      LookAtWorkload{pool.gke->key, std::move(kube_namespace), attempt.name},
+      [this, name, number, asked](const CommandDone& done) {
+        const auto found = pools_.find(name);
+        if (found == pools_.end() || !found->second->attempt) return;
+        Pool& looked = *found->second;
+        Attempt& its = *looked.attempt;
+        if (its.row.number != number) return;
+        its.look = 0;
+        back_off(its.look_retry, settings_.call_backoff);
+        mark(&looked);
+        mark(looked.job);
+        if (done.error) return;
+        WorkloadLook look = std::get<WorkloadLook>(done.payload);
+        // Another object under our name is not this attempt.
+        if (look.workload && !its.row.uid.empty() && look.workload->uid != its.row.uid)
+          look.workload.reset();
+        its.looked = std::move(look);
+        its.looked_asked = asked;
+      });
+}
+
+bool Core::State::past_removal_limit(const Pool& pool) const {
+  const Attempt& attempt = *pool.attempt;
+  if (!attempt.remove_since) return false;
+  const std::int64_t grace = pool.job != nullptr ? pool.job->grace_seconds : 3'600;
+  return mono() >= *attempt.remove_since + std::chrono::seconds(grace) + settings_.pod_gone_margin;
+}
+
+// The job is over or is to be: the Kubernetes Job goes, then its pods are verified gone, then the
+// pool is free. Whatever was never learnt ends with the pool instead.
+void Core::State::clean_up_attempt(Pool& pool) {
+  Attempt& attempt = *pool.attempt;
+  if (FALCON_MUTANT(kCleanupForgotten) && attempt.create == Attempt::Create::kCreated) return;
+  switch (attempt.create) {
+    case Attempt::Create::kInFlight: return;
+    case Attempt::Create::kNotSent:
+      // After an unknown answer that a look denied, a late create may still arrive.
+      if (attempt.create_retry.failures > 0) condemn(pool);
+      close_attempt(pool);
+      return;
+    case Attempt::Create::kRefused: close_attempt(pool); return;
+    case Attempt::Create::kUnknown: {
+      condemn(pool);
+      const WorkloadLook* look = looked_since(pool, attempt.look_asked);
+      if (look == nullptr || !look->workload) return;  // the pool's end is the proof
+      attempt.row.uid = look->workload->uid;
+      attempt.create = Attempt::Create::kCreated;
+      put_row(attempt);
+      break;
+    }
+    case Attempt::Create::kCreated: break;
+  }
+  if (abort_needs_look(pool)) return;
+  remove_workload(pool);
+  verify_gone(pool);
+}
+
+// Before an aborted job's Kubernetes Job is deleted, one live look: it may have ended first.
+bool Core::State::abort_needs_look(Pool& pool) {
+  Attempt& attempt = *pool.attempt;
+  if (pool.job == nullptr || pool.job->state.status != JobStatus::kAborting) return false;
+  if (attempt.remove_since || FALCON_MUTANT(kAbortOverResult)) return false;
+  const WorkloadLook* look = looked_since(pool, pool.job->abort_seen);
+  if (look == nullptr) return true;
+  if (!look->workload || look->workload->verdict == WorkloadView::Verdict::kNone) return false;
+  if (!pool.job->verdict) judge_workload(*pool.job, pool, *look->workload);
+  mark(pool.job);
+  if (!pool.job->verdict) wake(pool, mono() + Duration(1'000));
+  return true;
+}
+
+void Core::State::remove_workload(Pool& pool) {
+  Attempt& attempt = *pool.attempt;
+  if (attempt.gone || attempt.remove != 0 || attempt.remove_accepted) return;
+  if (!due(pool, attempt.remove_retry.not_before)) return;
+  const auto cluster = clusters_.find(pool.row.cluster);
+  const WorkloadView* seen = workload_of(pool);
+  std::string kube_namespace = seen != nullptr ? seen->kube_namespace
+                               : cluster != clusters_.end()
+                                   ? cluster->second->row.kubernetes_namespace
+                                   : std::string("default");
+  if (!attempt.remove_since) attempt.remove_since = mono();
+  if (!attempt.remove_since_wall) attempt.remove_since_wall = wall();
+  const model::PoolName name = pool.row.name;
+  const std::uint32_t number = attempt.row.number;
+  attempt.remove = send(
+      DeleteWorkload{pool.gke->key, std::move(kube_namespace), attempt.name, attempt.row.uid},
+      [this, name, number](const CommandDone& done) {
+        const auto found = pools_.find(name);
+        if (found == pools_.end() || !found->second->attempt) return;
+        Attempt& its = *found->second->attempt;
+        if (its.row.number != number) return;
+        its.remove = 0;
+        mark(found->second.get());
+        mark(found->second->job);
+        const bool accepted = !done.error || done.error->kind == ErrorKind::kNotFound ||
+                              done.error->kind == ErrorKind::kConflict;
+        if (accepted) {
+          its.remove_accepted = true;
+          its.looked.reset();
+          its.look_asked = mono();
+          its.look_retry = {};
+        } else {
+          back_off(its.remove_retry, settings_.call_backoff);
+        }
+      });
+}
+
+void Core::State::verify_gone(Pool& pool) {
+  Attempt& attempt = *pool.attempt;
+  if (FALCON_MUTANT(kReuseUnverified) && attempt.remove_accepted) attempt.gone = true;
+  if (!attempt.remove_accepted && !attempt.gone) {
+    if (attempt.remove_since && past_removal_limit(pool)) condemn(pool);
+    return;
+  }
+  if (!attempt.gone) {
+    const MonoTime limit = *attempt.remove_since +
+                           std::chrono::seconds(pool.job != nullptr ? pool.job->grace_seconds
+                                                                    : 3'600) +
+                           settings_.pod_gone_margin;
+    wake(pool, limit);
+    if (past_removal_limit(pool)) condemn(pool);
+    // Ask live only when the lists say that it may be over, or every so often in case they err.
+    const bool lists_say_gone = workload_of(pool) == nullptr && pods_of(pool).empty();
+    if (!lists_say_gone && attempt.look_retry.failures == 0) {
+      attempt.look_retry.failures = 1;
+      attempt.look_retry.not_before = mono() + jittered(settings_.call_backoff.cap);
+    }
+    const WorkloadLook* look = looked_since(pool, *attempt.remove_since);
+    if (look == nullptr) return;
+    if (look->workload || look->pods > 0) {
+      attempt.looked.reset();
+      if (look_at(pool), attempt.look == 0) wake(pool, attempt.look_retry.not_before);
+      return;
+    }
+    const bool weak = attempt.node_lost || !pool.gke->in_sync;
+    if (weak) {
+      condemn(pool);  // pods of a lost machine: only its end proves that they do not run
+      return;
+    }
+    attempt.gone = true;
+  }
+  if (pool.job != nullptr) {
+    pool.job->no_pod_runs = true;
+    mark(pool.job);
+    if (!model::is_terminal(pool.job->state.status)) return;  // the row first
+  }
+  close_attempt(pool);
+}
+
+void Core::State::close_attempt(Pool& pool) {
+  Attempt& attempt = *pool.attempt;
+  if (attempt.row.outcome == AttemptOutcome::kOpen) {
+    attempt.row.outcome = pool.job != nullptr ? outcome_of(pool.job->state) : AttemptOutcome::kAborted;
+    attempt.row.ended_at = wall();
+    if (pool.job != nullptr) {
+      attempt.row.started_at = pool.job->state.started_at;
+      attempt.row.exit_code = pool.job->state.exit_code;
+      if (pool.job->state.finished_at) attempt.row.ended_at = pool.job->state.finished_at;
+    }
+    put_row(attempt);
+  }
+  pool.attempt.reset();
+  unbind(pool);
+}
+
+}  // namespace falcon::core

@@ -1,0 +1,40 @@
+// Every index against a recount from what it derives from.
+#include <algorithm>
+
+#include "core/state.h"
+
+namespace falcon::core {
+
+std::string Core::State::check_indexes() const {
+  std::map<const QueueRecord*, std::size_t> waiting;
+  for (const auto& [id, job] : jobs_) {
+    if (job->queue != nullptr && !job->acquiring) {
+      ++waiting[job->queue];
+      if (!job->queue->queue.contains(&job->waiting)) return "a waiting job is not in its queue";
+    }
+    if (job->pool != nullptr && job->pool->job != job.get()) return "a job's pool serves another";
+  }
+  for (const auto& [key, queue] : queues_) {
+    const auto found = waiting.find(queue.get());
+    const std::size_t counted = found == waiting.end() ? 0 : found->second;
+    if (queue->queue.size() != counted) return "a queue's size is not the number of its jobs";
+    for (const Job* holder : queue->holders)
+      if (holder->slot != queue.get()) return "a slot's holder does not know of it";
+  }
+  for (const auto& [name, pool] : pools_) {
+    std::uint32_t nodes_ready = 0;
+    for (const auto& [node_name, node] : pool->nodes) nodes_ready += node.ready ? 1U : 0U;
+    if (nodes_ready != pool->nodes_ready) return "a pool's count of Ready nodes is off";
+    if (pool->job != nullptr && pool->job->id != pool->row.serves)
+      return "a pool's job is not the one of its row";
+    const auto by_owner = pools_by_job_.find(pool->row.owner);
+    if (by_owner == pools_by_job_.end() || std::ranges::count(by_owner->second, pool.get()) != 1)
+      return "a pool is not known by its owner";
+    const auto in_gke = pool->gke->pools.find(name);
+    if (in_gke == pool->gke->pools.end() || in_gke->second != pool.get())
+      return "a pool is not known in its cluster";
+  }
+  return {};
+}
+
+}  // namespace falcon::core

@@ -1,0 +1,351 @@
+// Facts in. Nothing is decided here: records take what was seen and are marked.
+#include <algorithm>
+
+#include "base/check.h"
+#include "core/state.h"
+#include "model/names.h"
+#include "model/validation.h"
+
+namespace falcon::core {
+
+void Core::State::observe(const StateLoaded& event) {
+  FALCON_CHECK(!state_loaded_);
+  for (const model::PoolRow& row : event.pools) {
+    auto pool = std::make_unique<Pool>(next_serial_++);
+    pool->row = row;
+    pool->acked_revision = pool->revision;
+    pool->shape = intern(row.shape);
+    pool->gke = &gke_of(row.gke);
+    // An earlier process may have sent the create at any time until now.
+    pool->create = row.phase == model::PoolPhase::kIntended ? Pool::Create::kUnknown
+                                                            : Pool::Create::kAnswered;
+    if (row.phase == model::PoolPhase::kCondemned && !row.accepted_at)
+      pool->create = Pool::Create::kUnknown;
+    pool->create_sent = mono();
+    pool->accepted_mono = mono();
+    pool->gke->pools[row.name] = pool.get();
+    if (!row.reservation.empty()) reservation_of(row.reservation).pools.insert(pool.get());
+    pools_by_job_[row.owner].push_back(pool.get());
+    if (!row.serves.empty() && row.serves != row.owner)
+      pools_by_job_[row.serves].push_back(pool.get());
+    pools_.emplace(row.name, std::move(pool));
+  }
+  for (const model::AttemptRow& row : event.attempts) {
+    const auto found = pools_.find(row.pool);
+    if (found == pools_.end() || row.outcome != model::AttemptOutcome::kOpen) continue;
+    Pool& pool = *found->second;
+    if (pool.row.serves != row.job || pool.row.serves_attempt != row.number) continue;
+    Attempt attempt;
+    attempt.row = row;
+    attempt.name = model::workload_name(settings_.installation, row.job, row.number);
+    attempt.create = row.uid.empty() ? Attempt::Create::kUnknown : Attempt::Create::kCreated;
+    pool.attempt = std::move(attempt);
+  }
+  for (const model::TurnRow& row : event.turns) {
+    const ShapeFacts* shape = intern(row.queue.shape);
+    if (shape == nullptr) continue;
+    auto& queue = queues_[row.queue];
+    if (!queue) {
+      queue = std::make_unique<QueueRecord>(next_serial_++);
+      queue->key = row.queue;
+      queue->shape = shape;
+    }
+    queue->queue.recall(intern(row.actor), row.turn);
+  }
+  for (const model::BackoffRow& row : event.backoffs) backoffs_[row.job] = row;
+  state_loaded_ = true;
+  become_ready_when_complete();
+}
+
+void Core::State::observe(const ClusterObserved& event) {
+  auto& cluster = clusters_[event.row.id];
+  if (cluster && event.row.version < cluster->row.version) return;
+  if (!cluster) cluster = std::make_unique<ClusterRecord>();
+  cluster->row = event.row;
+  cluster->gke = &gke_of(model::gke_cluster_of(event.row));
+  cluster->gke->rows.insert(event.row.id);
+  cluster->reservation = model::reservation_of(event.row);
+  clusters_by_type_[event.row.tpu_type].insert(event.row.id);
+  for (auto& [key, queue] : queues_)
+    if (key.cluster == event.row.id) {
+      queue->cluster = cluster.get();
+      mark(queue.get());
+      for (const Waiting* waiting : queue->queue.order(settings_.full_rotation))
+        mark(jobs_.at(*waiting->id).get());
+      for (Job* holder : queue->holders) mark(holder);
+    }
+  mark(cluster->gke);
+  for (auto& [name, pool] : cluster->gke->pools) {
+    mark(pool);
+    mark(pool->job);
+  }
+  for (Job* job : unplaced_) mark(job);
+}
+
+void Core::State::observe(const ClusterVanished& event) {
+  const auto found = clusters_.find(event.id);
+  if (found == clusters_.end()) return;
+  ClusterRecord& cluster = *found->second;
+  cluster.gke->rows.erase(event.id);
+  clusters_by_type_[cluster.row.tpu_type].erase(event.id);
+  for (auto& [key, queue] : queues_)
+    if (key.cluster == event.id) {
+      queue->cluster = nullptr;
+      for (const Waiting* waiting : queue->queue.order(settings_.full_rotation))
+        mark(jobs_.at(*waiting->id).get());
+      for (Job* holder : queue->holders) mark(holder);
+    }
+  clusters_.erase(found);
+}
+
+void Core::State::observe(const ClustersListed&) {
+  clusters_listed_ = true;
+  become_ready_when_complete();
+}
+
+void Core::State::observe(const JobObserved& event) {
+  auto found = jobs_.find(event.row.id);
+  if (found == jobs_.end()) {
+    const bool over = model::is_terminal(event.row.state.status) &&
+                      event.row.state.cleanup != model::Cleanup::kPending &&
+                      event.row.state.cleanup != model::Cleanup::kFailed &&
+                      !pools_by_job_.contains(event.row.id);
+    if (over) return;
+    found = jobs_.emplace(event.row.id, std::make_unique<Job>(next_serial_++)).first;
+    Job& job = *found->second;
+    job.id = event.row.id;
+    job.waiting = Waiting{0, event.row.created_at, &found->first, intern(event.row.actor)};
+    job.supply_mode = event.row.spec.supply_mode;
+    job.timeout_seconds = event.row.spec.timeout_seconds;
+    job.grace_seconds = event.row.spec.termination_grace_seconds;
+    job.shape = intern(model::shape_of(event.row.spec));
+    const auto errors = model::validate_job(event.row);
+    if (!errors.empty()) job.invalid = model::join_field_errors(errors);
+    const auto backoff = backoffs_.find(job.id);
+    if (backoff != backoffs_.end()) {
+      job.backoff = backoff->second;
+      backoffs_.erase(backoff);
+    }
+  }
+  take_row(*found->second, event.row);
+  mark(found->second.get());
+}
+
+void Core::State::take_row(Job& job, const model::JobRow& row) {
+  if (row.version <= job.version && job.version != 0) return;
+  if (row.state.status == model::JobStatus::kAborting && !job.aborting_at) job.abort_seen = mono();
+  job.version = row.version;
+  job.state = row.state;
+  job.aborting_at = row.aborting_at;
+  mark(job.pool);
+  mark(job.queue);
+  const auto pools = pools_by_job_.find(job.id);
+  if (pools != pools_by_job_.end())
+    for (Pool* pool : pools->second) mark(pool);
+}
+
+void Core::State::observe(const JobVanished& event) {
+  const auto found = jobs_.find(event.id);
+  if (found == jobs_.end()) return;
+  Job& job = *found->second;
+  if (job.doomed) return;
+  if (job.pool != nullptr) {
+    Pool& pool = *job.pool;
+    pool.job = nullptr;
+    job.pool = nullptr;
+    mark(&pool);
+  }
+  doom(job);
+}
+
+void Core::State::observe(const JobsListed&) {
+  jobs_listed_ = true;
+  become_ready_when_complete();
+}
+
+// The one moment when rows of the three lists find each other.
+void Core::State::become_ready_when_complete() {
+  if (linked_ || !state_loaded_ || !clusters_listed_ || !jobs_listed_) return;
+  linked_ = true;
+  for (auto& [key, queue] : queues_) {
+    const auto cluster = clusters_.find(key.cluster);
+    if (cluster != clusters_.end()) queue->cluster = cluster->second.get();
+  }
+  for (auto& [name, pool] : pools_) link(*pool);
+  std::vector<Job*> jobs;
+  jobs.reserve(jobs_.size());
+  for (auto& [id, job] : jobs_) jobs.push_back(job.get());
+  std::ranges::sort(jobs, BySerial{});
+  for (Job* job : jobs) mark(job);
+  for (auto& [name, pool] : pools_) mark(pool.get());
+  for (auto& [key, gke] : gkes_) mark(gke.get());
+  for (auto& [key, queue] : queues_) mark(queue.get());
+}
+
+// A pool that serves a job: the job is under way there, whatever its own row says yet.
+void Core::State::link(Pool& pool) {
+  if (pool.row.serves.empty()) return;
+  const auto found = jobs_.find(pool.row.serves);
+  if (found == jobs_.end()) return;
+  Job& job = *found->second;
+  if (job.pool != nullptr) return;  // a second pool for it: the first by name serves
+  pool.job = &job;
+  job.pool = &pool;
+  if (model::is_terminal(job.state.status)) return;
+  job.acquiring = true;
+  const auto cluster = clusters_.find(pool.row.cluster);
+  if (cluster == clusters_.end() || job.shape == nullptr) return;
+  QueueRecord& queue = queue_of(*cluster->second, *job.shape);
+  job.queue = &queue;
+  const bool had_slot =
+      pool.row.owner == job.id && job.state.status == model::JobStatus::kPending;
+  if (had_slot) take_slot(job, queue);
+}
+
+Gke* Core::State::find_gke(const model::GkeCluster& key) {
+  const auto found = gkes_.find(key);
+  return found == gkes_.end() ? nullptr : found->second.get();
+}
+
+void Core::State::observe(const KubernetesSynced& event) {
+  Gke& gke = gke_of(event.gke);
+  gke.in_sync = event.in_sync;
+  mark(&gke);
+  for (auto& [name, pool] : gke.pools) {
+    mark(pool);
+    mark(pool->job);
+  }
+}
+
+void Core::State::count_ready(Pool& pool) {
+  pool.nodes_ready = 0;
+  for (const auto& [name, node] : pool.nodes) {
+    pool.nodes_ready += node.ready ? 1U : 0U;
+    if (node.usable_until) pool.row.usable_until = node.usable_until;
+  }
+  const bool all = pool.nodes_ready >= pool.shape->slice.hosts;
+  if (!all) pool.all_ready_since.reset();
+  if (all && !pool.all_ready_since) pool.all_ready_since = mono();
+  mark(&pool);
+  mark(pool.job);
+}
+
+void Core::State::observe(const NodeSeen& event) {
+  Gke& gke = gke_of(event.gke);
+  const auto found = gke.pools.find(event.node.pool);
+  if (found == gke.pools.end()) return;
+  Pool& pool = *found->second;
+  gke.node_pool[event.node.name] = event.node.pool;
+  if (pool.attempt && event.node.unreachable) pool.attempt->node_lost = true;
+  NodeView& node = pool.nodes[event.node.name];
+  if (pool.attempt && !node.uid.empty() && node.uid != event.node.uid)
+    pool.attempt->node_lost = true;  // the same name, another machine
+  node = event.node;
+  count_ready(pool);
+}
+
+void Core::State::observe(const NodeVanished& event) {
+  Gke& gke = gke_of(event.gke);
+  const auto named = gke.node_pool.find(event.name);
+  if (named == gke.node_pool.end()) return;
+  const auto found = gke.pools.find(named->second);
+  gke.node_pool.erase(named);
+  if (found == gke.pools.end()) return;
+  Pool& pool = *found->second;
+  if (pool.attempt) pool.attempt->node_lost = true;
+  pool.nodes.erase(event.name);
+  count_ready(pool);
+}
+
+Pool* Core::State::pool_of_workload(Gke& gke, const model::WorkloadName& name) {
+  for (auto& [pool_name, pool] : gke.pools)
+    if (pool->attempt && pool->attempt->name == name) return pool;
+  return nullptr;
+}
+
+Pool* Core::State::pool_of_uid(Gke& gke, const model::Uid& uid) {
+  for (auto& [pool_name, pool] : gke.pools)
+    if (pool->attempt && pool->attempt->row.uid == uid) return pool;
+  return nullptr;
+}
+
+void Core::State::observe(const WorkloadSeen& event) {
+  Gke& gke = gke_of(event.gke);
+  gke.workloads[event.workload.name] = event.workload;
+  if (Pool* pool = pool_of_workload(gke, event.workload.name)) {
+    mark(pool);
+    mark(pool->job);
+  } else {
+    mark(&gke);
+  }
+}
+
+void Core::State::observe(const WorkloadVanished& event) {
+  Gke& gke = gke_of(event.gke);
+  const auto found = gke.workloads.find(event.name);
+  if (found != gke.workloads.end() && found->second.uid == event.uid) gke.workloads.erase(found);
+  const auto orphan = gke.orphan_workloads.find(event.name);
+  if (orphan != gke.orphan_workloads.end() && orphan->second.uid == event.uid)
+    gke.orphan_workloads.erase(orphan);
+  if (Pool* pool = pool_of_workload(gke, event.name)) {
+    pool->attempt->look_retry = {};
+    pool->attempt->looked.reset();  // an older look knows nothing of this
+    pool->attempt->look_asked = mono();
+    mark(pool);
+    mark(pool->job);
+  }
+}
+
+void Core::State::observe(const PodSeen& event) {
+  Gke& gke = gke_of(event.gke);
+  gke.pods[event.pod.workload][event.pod.name] = event.pod;
+  gke.pod_owner[event.pod.name] = event.pod.workload;
+  if (Pool* pool = pool_of_uid(gke, event.pod.workload)) {
+    mark(pool->job);
+    mark(pool);
+  }
+}
+
+void Core::State::observe(const PodVanished& event) {
+  Gke& gke = gke_of(event.gke);
+  const auto owner = gke.pod_owner.find(event.name);
+  if (owner == gke.pod_owner.end()) return;
+  const model::Uid uid = owner->second;
+  const auto pods = gke.pods.find(uid);
+  if (pods != gke.pods.end()) {
+    const auto pod = pods->second.find(event.name);
+    if (pod != pods->second.end()) {
+      if (pod->second.uid != event.uid) return;
+      pods->second.erase(pod);
+    }
+    if (pods->second.empty()) gke.pods.erase(pods);
+  }
+  gke.pod_owner.erase(owner);
+  if (Pool* pool = pool_of_uid(gke, uid)) {
+    pool->attempt->look_retry = {};
+    mark(pool);
+    mark(pool->job);
+  }
+}
+
+void Core::State::observe(const ClockCompared& event) {
+  if (clock_trusted_ == event.trusted) return;
+  clock_trusted_ = event.trusted;
+  for (auto& [name, pool] : pools_) {
+    mark(pool.get());
+    mark(pool->job);
+  }
+  for (auto& [key, gke] : gkes_) mark(gke.get());
+}
+
+void Core::State::observe(const Tick&) {}
+
+void Core::State::observe(const CommandDone& event) {
+  const auto found = under_way_.find(event.command);
+  if (found == under_way_.end()) return;
+  const OnDone on_done = std::move(found->second);
+  under_way_.erase(found);
+  on_done(event);
+}
+
+}  // namespace falcon::core

@@ -1,0 +1,583 @@
+// Node pools: made on demand, followed until they serve, reused or deleted (decision 5).
+#include <algorithm>
+
+#include "base/check.h"
+#include "core/state.h"
+#include "model/names.h"
+
+namespace falcon::core {
+namespace {
+
+using model::JobStatus;
+using model::make_message;
+using model::MessageCode;
+using model::PoolPhase;
+using model::Reason;
+using model::SupplyMode;
+
+Verdict pool_verdict(Reason reason, model::Message message) {
+  Verdict verdict;
+  verdict.status = JobStatus::kFailed;
+  verdict.reason = reason;
+  verdict.message = std::move(message);
+  return verdict;
+}
+
+bool is_busy(ErrorKind kind) { return kind == ErrorKind::kBusy || kind == ErrorKind::kThrottled; }
+
+}  // namespace
+
+// The job holds the slot of its queue and has no pool: wait for what must come first, then ask.
+void Core::State::seek_pool(Job& job) {
+  ClusterRecord& cluster = *job.queue->cluster;
+  if (!cluster.gke->listed || job.must_read || job.read != 0) return;
+  if (job.backoff && !due(job, mono() + (job.backoff->not_before - wall()))) return;
+  // An earlier pool of this job must be seen gone before the next is asked for.
+  const auto pools = pools_by_job_.find(job.id);
+  if (pools != pools_by_job_.end() &&
+      std::ranges::any_of(pools->second, [&](const Pool* pool) { return pool->row.owner == job.id; }))
+    return;
+  if (supply_for(cluster, job) == SupplyMode::kReservation && !may_claim(job, cluster)) return;
+  make_pool(job);
+}
+
+void Core::State::make_pool(Job& job) {
+  ClusterRecord& cluster = *job.queue->cluster;
+  auto pool = std::make_unique<Pool>(next_serial_++);
+  model::PoolRow& row = pool->row;
+  row.provision = job.state.provision + 1;
+  row.name = model::pool_name(settings_.installation, job.id, row.provision);
+  FALCON_CHECK(!pools_.contains(row.name));
+  row.gke = cluster.gke->key;
+  row.cluster = cluster.row.id;
+  row.shape = job.shape->shape;
+  row.supply = supply_for(cluster, job);
+  if (row.supply == SupplyMode::kReservation) row.reservation = cluster.reservation;
+  row.owner = job.id;
+  row.serves = job.id;
+  row.intent_at = wall();
+  row.phase_since = wall();
+  pool->shape = job.shape;
+  pool->gke = cluster.gke;
+  pool->job = &job;
+  job.pool = pool.get();
+  cluster.gke->pools[row.name] = pool.get();
+  if (!row.reservation.empty()) reservation_of(row.reservation).pools.insert(pool.get());
+  pools_by_job_[job.id].push_back(pool.get());
+  put_row(*pool);
+  mark(pool.get());
+  mark(cluster.gke);
+  pools_.emplace(model::PoolName(row.name), std::move(pool));
+}
+
+void Core::State::bind(Pool& pool, Job& job) {
+  FALCON_CHECK(pool.row.serves.empty() && job.pool == nullptr && !pool.attempt);
+  pool.row.serves = job.id;
+  pool.row.serves_attempt = 0;
+  pool.job = &job;
+  job.pool = &pool;
+  if (pool.row.owner != job.id) pools_by_job_[job.id].push_back(&pool);
+  put_row(pool);
+  mark(&job);
+  mark(&pool);
+}
+
+void Core::State::unbind(Pool& pool) {
+  if (pool.row.serves.empty()) return;
+  const model::JobId served = pool.row.serves;
+  if (pool.job != nullptr) {
+    mark(pool.job);
+    pool.job->pool = nullptr;
+    pool.job = nullptr;
+  }
+  pool.row.serves = {};
+  pool.row.serves_attempt = 0;
+  if (served != pool.row.owner) {
+    const auto pools = pools_by_job_.find(served);
+    if (pools != pools_by_job_.end()) {
+      std::erase(pools->second, &pool);
+      if (pools->second.empty()) pools_by_job_.erase(pools);
+    }
+  }
+  put_row(pool);
+  mark(&pool);
+}
+
+// The job that the pool serves still goes on with it, as far as its durable row says.
+bool Core::State::still_wanted(const Pool& pool) const {
+  return pool.job != nullptr && !model::is_terminal(pool.job->state.status) &&
+         pool.job->state.status != JobStatus::kAborting;
+}
+
+bool Core::State::is_capacity(const Pool& pool) const {
+  if (!pool.seen) return false;
+  switch (pool.seen->status) {
+    case PoolStatus::kRunning:
+    case PoolStatus::kRunningWithError:
+    case PoolStatus::kReconciling: return true;
+    case PoolStatus::kStopping: return FALCON_MUTANT(kStoppingIsCapacity);
+    case PoolStatus::kUnknown:
+    case PoolStatus::kProvisioning:
+    case PoolStatus::kError: return false;
+  }
+  return false;
+}
+
+// All hosts of the slice are Ready now and the pool is not on its way out.
+bool Core::State::healthy(const Pool& pool) const {
+  return pool.row.phase == PoolPhase::kReady && is_capacity(pool) && pool.gke->in_sync &&
+         pool.nodes_ready >= pool.shape->slice.hosts;
+}
+
+void Core::State::reconcile_pool(Pool& pool) {
+  if (pool.doomed || pool.removing || !calls_allowed(*pool.gke)) return;
+  // Decided to be over, not yet durable: the job's row comes first.
+  if (pool.job != nullptr && pool.job->verdict && still_wanted(pool)) return;
+  if (!pool.row.reservation.empty() && pool.all_ready_since && !pool.claim_closed)
+    mark(&reservation_of(pool.row.reservation));
+  if (pool.attempt) reconcile_attempt(pool);
+  if (!pool.attempt && !pool.row.serves.empty() && !still_wanted(pool)) unbind(pool);
+  switch (pool.row.phase) {
+    case PoolPhase::kIntended: step_intended(pool); break;
+    case PoolPhase::kAccepted: step_accepted(pool); break;
+    case PoolPhase::kReady: step_ready(pool); break;
+    case PoolPhase::kCondemned: break;
+  }
+  if (pool.row.phase == PoolPhase::kCondemned) step_condemned(pool);
+}
+
+// Create: the pool's row is durable, the job's row shows the provision, then the call leaves.
+void Core::State::step_intended(Pool& pool) {
+  if (pool.seen) {
+    accept(pool);
+    return;
+  }
+  if (pool.row.serves.empty()) {
+    condemn(pool);
+    return;
+  }
+  if (pool.create == Pool::Create::kInFlight) return;
+  if (pool.create == Pool::Create::kUnknown && !FALCON_MUTANT(kNewNameOnRetry)) {
+    // Look before repeating: a listing asked after the last call left must have missed it.
+    if (!pool.gke->listed || pool.gke->listing_asked <= pool.create_sent) {
+      mark(pool.gke);
+      return;
+    }
+  }
+  const auto cluster = clusters_.find(pool.row.cluster);
+  if (cluster == clusters_.end() ||
+      cluster->second->row.status != model::ClusterStatus::kActive) {
+    Job& job = *pool.job;
+    condemn(pool);
+    requeue(job);
+    return;
+  }
+  const bool intent_durable = pool.acked_revision >= pool.revision || FALCON_MUTANT(kForgetIntent);
+  const Job& job = *pool.job;
+  const bool shown = (job.state.node_pool_name == pool.row.name &&
+                      (pool.row.owner != job.id || job.state.provision >= pool.row.provision) &&
+                      job.write == 0 && job.read == 0 && !job.must_read) ||
+                     FALCON_MUTANT(kForgetJobIntent);
+  if (!intent_durable || !shown) return;
+  if (!due(pool, std::max(pool.create_retry.not_before, pool.gke->calls.not_before))) return;
+  pool.create = Pool::Create::kInFlight;
+  pool.create_sent = mono();
+  const model::PoolName name = pool.row.name;
+  send(CreatePool{pool.row}, [this, name](const CommandDone& done) {
+    const auto found = pools_.find(name);
+    if (found != pools_.end() && found->second->create == Pool::Create::kInFlight)
+      create_answered(*found->second, done);
+  });
+}
+
+void Core::State::create_answered(Pool& pool, const CommandDone& done) {
+  mark(&pool);
+  mark(pool.job);
+  mark(pool.gke);
+  pool.create_sent = mono();
+  if (!done.error) {
+    pool.gke->calls = {};
+    pool.create = Pool::Create::kAnswered;
+    pool.operation = std::get<PoolAccepted>(done.payload).operation;
+    pool.operation_not_before = mono() + settings_.pools_busy_interval;
+    pool.accepted_mono = mono();
+    if (pool.row.phase == PoolPhase::kIntended) accept(pool);
+    return;
+  }
+  const Error& error = *done.error;
+  pool.row.last_error = error.what;
+  switch (error.kind) {
+    case ErrorKind::kInvalid:
+    case ErrorKind::kDenied:
+    case ErrorKind::kQuota:
+      pool.create = Pool::Create::kNotSent;
+      fail_pool(pool, error);
+      return;
+    case ErrorKind::kOutOfCapacity:
+      pool.create = Pool::Create::kNotSent;
+      fail_pool(pool, error);
+      return;
+    case ErrorKind::kBusy:
+    case ErrorKind::kThrottled:
+      pool.create = Pool::Create::kNotSent;
+      back_off(pool.gke->calls, settings_.call_backoff);
+      return;
+    case ErrorKind::kUnavailable:
+    case ErrorKind::kConflict:
+    case ErrorKind::kFenced:
+      pool.create = Pool::Create::kNotSent;
+      back_off(pool.create_retry, settings_.call_backoff);
+      return;
+    case ErrorKind::kAlreadyExists:   // our own lost reply, or somebody's: the listing tells
+    case ErrorKind::kNotFound:        // may exist all the same
+    case ErrorKind::kUnknownOutcome:
+    case ErrorKind::kInternal:
+      pool.create = Pool::Create::kUnknown;
+      back_off(pool.create_retry, settings_.call_backoff);
+      if (FALCON_MUTANT(kFailOnUnknownCreate))
+        fail_pool(pool, Error{ErrorKind::kInvalid, error.what});
+      if (FALCON_MUTANT(kForgetUnknownPool) && pool.job != nullptr) {
+        pool.create = Pool::Create::kNotSent;
+        capacity_failure(pool, error.what);
+      }
+      if (FALCON_MUTANT(kNewNameOnRetry) && pool.job != nullptr) {
+        Job& job = *pool.job;
+        condemn(pool);
+        job.state.provision = pool.row.provision;
+        make_pool(job);
+      }
+      return;
+  }
+}
+
+void Core::State::accept(Pool& pool) {
+  pool.row.phase = PoolPhase::kAccepted;
+  pool.row.phase_since = wall();
+  pool.row.last_error.clear();
+  if (!pool.row.accepted_at) pool.row.accepted_at = wall();
+  if (pool.create != Pool::Create::kInFlight) pool.create = Pool::Create::kAnswered;
+  pool.accepted_mono = mono();
+  put_row(pool);
+  mark(pool.job);
+  mark(&pool);
+}
+
+Duration Core::State::pool_timeout(const Pool& pool) const {
+  return settings_.pool_timeout +
+         settings_.pool_timeout_per_4_hosts * static_cast<int>((pool.shape->slice.hosts + 3) / 4);
+}
+
+// Followed by its operation *and* its state: DONE is not success, RUNNING does not mean nodes.
+void Core::State::step_accepted(Pool& pool) {
+  follow_operation(pool);
+  if (pool.row.serves.empty()) {
+    offer(pool);
+    return;
+  }
+  const bool operation_failed =
+      pool.operation_view && pool.operation_view->done && pool.operation_view->error;
+  if (operation_failed) {
+    fail_pool(pool, *pool.operation_view->error);
+    return;
+  }
+  if (pool.seen && (pool.seen->status == PoolStatus::kError ||
+                    pool.seen->status == PoolStatus::kRunningWithError)) {
+    const bool telling = pool.seen->words_kind != ErrorKind::kInternal;
+    const bool operation_open = !pool.operation.empty() &&
+                                !(pool.operation_view && pool.operation_view->done);
+    if (pool.seen->status == PoolStatus::kError && (telling || !operation_open)) {
+      fail_pool(pool, Error{telling ? pool.seen->words_kind : ErrorKind::kInvalid,
+                            pool.seen->words.empty() ? "the node pool is in status ERROR"
+                                                     : pool.seen->words});
+      return;
+    }
+  }
+  if (pool.seen && pool.seen->status == PoolStatus::kStopping) {
+    capacity_failure(pool, "the node pool is being deleted by somebody else");
+    return;
+  }
+  if (verified_gone(pool)) {
+    capacity_failure(pool, pool.was_seen ? "the node pool was deleted by somebody else"
+                                         : "the node pool did not come to exist");
+    return;
+  }
+  const bool running = is_capacity(pool);
+  const bool flex = pool.row.supply == SupplyMode::kFlexStart;
+  if (running && pool.gke->in_sync &&
+      (pool.nodes_ready >= pool.shape->slice.hosts ||
+       (FALCON_MUTANT(kPartialSlice) && pool.nodes_ready > 0))) {
+    pool.row.phase = PoolPhase::kReady;
+    pool.row.phase_since = wall();
+    put_row(pool);
+    if (pool.job != nullptr && pool.job->backoff) {
+      put(RemoveBackoff{pool.job->id});
+      pool.job->backoff.reset();
+    }
+    mark(pool.job);
+    mark(&pool);
+    return;
+  }
+  if (running && flex && pool.seen->status != PoolStatus::kRunningWithError) {
+    dispatch(pool);  // the pending pods are the request for machines
+    return;
+  }
+  if (running || !clock_trusted_ || !pool.row.accepted_at) return;
+  const WallTime limit = *pool.row.accepted_at + pool_timeout(pool);
+  if (wall() < limit) {
+    wake(pool, mono() + (limit - wall()));
+    return;
+  }
+  if (pool.gke->listing_asked + settings_.pools_busy_interval * 4 < mono()) return;  // stale
+  const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(pool_timeout(pool));
+  const std::string words = pool.seen && !pool.seen->words.empty()
+                                ? pool.seen->words
+                                : "the node pool is not RUNNING yet";
+  pool.job->verdict = pool_verdict(
+      Reason::kNodePoolTimeout,
+      make_message(MessageCode::kPoolTimeout, {std::to_string(minutes.count()), words}));
+  mark(pool.job);
+}
+
+void Core::State::follow_operation(Pool& pool) {
+  if (pool.operation.empty() || pool.operation_read != 0) return;
+  if (pool.operation_view && pool.operation_view->done) return;
+  if (!due(pool, pool.operation_not_before)) return;
+  const model::PoolName name = pool.row.name;
+  pool.operation_read =
+      send(ReadOperation{pool.gke->key, pool.operation}, [this, name](const CommandDone& done) {
+        const auto found = pools_.find(name);
+        if (found == pools_.end()) return;
+        Pool& read = *found->second;
+        read.operation_read = 0;
+        // A little slower than listings: those tell most of it.
+        read.operation_not_before = mono() + jittered(settings_.pools_busy_interval * 2);
+        if (!done.error) read.operation_view = std::get<OperationView>(done.payload);
+        mark(&read);
+      });
+}
+
+void Core::State::fail_pool(Pool& pool, const Error& error) {
+  pool.row.last_error = error.what;
+  const bool lack = error.kind == ErrorKind::kOutOfCapacity || is_busy(error.kind) ||
+                    error.kind == ErrorKind::kUnavailable ||
+                    error.kind == ErrorKind::kUnknownOutcome;
+  if (lack) {
+    capacity_failure(pool, error.what);
+    return;
+  }
+  if (pool.job == nullptr) {
+    condemn(pool);
+    return;
+  }
+  pool.job->verdict = pool_verdict(Reason::kNodePoolFailed,
+                                   make_message(MessageCode::kPoolFailed, {error.what}));
+  mark(pool.job);
+}
+
+// Not the job's fault: the pool goes, the job keeps its slot and asks again later.
+void Core::State::capacity_failure(Pool& pool, const std::string& words) {
+  pool.row.last_error = words;
+  Job* job = pool.job;
+  if (job != nullptr) {
+    model::BackoffRow row{job->id, job->backoff ? job->backoff->failures + 1 : 1, {}, words};
+    Duration delay = settings_.capacity_backoff.base;
+    for (std::uint32_t i = 1; i < row.failures && delay < settings_.capacity_backoff.cap; ++i)
+      delay = std::min(delay * settings_.capacity_backoff.factor, settings_.capacity_backoff.cap);
+    row.not_before = wall() + jittered(delay);
+    job->backoff = row;
+    put(PutBackoff{row});
+  }
+  condemn(pool);
+  mark(job);
+}
+
+// From here on the pool is no capacity. A job that had not been dispatched on it is let go.
+void Core::State::condemn(Pool& pool) {
+  if (pool.row.phase == PoolPhase::kCondemned) return;
+  pool.row.phase = PoolPhase::kCondemned;
+  pool.row.phase_since = wall();
+  put_row(pool);
+  if (!pool.attempt) unbind(pool);
+  mark(&pool);
+  mark(pool.job);
+}
+
+void Core::State::step_ready(Pool& pool) {
+  if (pool.attempt) return;
+  const bool lost = verified_gone(pool) ||
+                    (pool.seen && (pool.seen->status == PoolStatus::kStopping ||
+                                   pool.seen->status == PoolStatus::kError));
+  if (pool.row.serves.empty()) {
+    if (lost)
+      condemn(pool);
+    else
+      offer(pool);
+    return;
+  }
+  if (lost && !FALCON_MUTANT(kStoppingIsCapacity)) {
+    Job& job = *pool.job;
+    condemn(pool);
+    requeue(job);
+    return;
+  }
+  if (healthy(pool) || (FALCON_MUTANT(kPartialSlice) && pool.nodes_ready > 0)) {
+    dispatch(pool);
+    return;
+  }
+  // Kept for its job, but a host is away: repaired soon, or given up.
+  const WallTime limit = pool.row.phase_since + settings_.keep_limit;
+  if (!clock_trusted_) return;
+  if (wall() < limit) {
+    wake(pool, mono() + (limit - wall()));
+    return;
+  }
+  if (pool.nodes_ready < pool.shape->slice.hosts && pool.gke->in_sync) {
+    Job& job = *pool.job;
+    condemn(pool);
+    requeue(job);
+  }
+}
+
+// A free pool: the slot's holder takes it if its own has no Ready node yet; else the pick rule's
+// next job that it fits; else it is deleted.
+void Core::State::offer(Pool& pool) {
+  const auto cluster = clusters_.find(pool.row.cluster);
+  const bool ready_now = healthy(pool) || FALCON_MUTANT(kStoppingIsCapacity);
+  if (cluster == clusters_.end() || cluster->second->row.status != model::ClusterStatus::kActive ||
+      (pool.row.phase == PoolPhase::kReady && !ready_now)) {
+    condemn(pool);
+    return;
+  }
+  QueueRecord& queue = queue_of(*cluster->second, *pool.shape);
+  for (Job* holder : queue.holders) {
+    if (!holder->acquiring || holder->write != 0 || holder->must_read || holder->verdict ||
+        holder->state.status != JobStatus::kPending)
+      continue;
+    Pool* own = holder->pool;
+    if (own != nullptr && (own->nodes_ready > 0 || own->attempt)) continue;
+    holder->acquiring = false;  // only for the question
+    const bool suits = fits(pool, *cluster->second, *holder);
+    holder->acquiring = true;
+    if (!suits) continue;
+    if (own != nullptr) condemn(*own);
+    if (holder->backoff) {
+      put(RemoveBackoff{holder->id});
+      holder->backoff.reset();
+    }
+    bind(pool, *holder);
+    return;
+  }
+  const bool takes_slot = pool.row.phase != PoolPhase::kReady;
+  const Waiting* next = nullptr;
+  if (!takes_slot || queue.holders.empty())
+    next = queue.queue.pick(settings_.full_rotation, [&](const Waiting& waiting) {
+      const Job& job = *jobs_.at(*waiting.id);
+      return job.write == 0 && job.read == 0 && !job.must_read &&
+             fits(pool, *cluster->second, job);
+    });
+  if (next != nullptr) {
+    Job& job = *jobs_.at(*next->id);
+    acquire(job, takes_slot);
+    bind(pool, job);
+    return;
+  }
+  if (FALCON_MUTANT(kKeepPoolForNobody)) return;
+  condemn(pool);
+}
+
+// Gone is only what a complete listing, asked late enough, does not show.
+bool Core::State::verified_gone(const Pool& pool) const {
+  if (pool.seen || !pool.gke->listed) return false;
+  const MonoTime asked = pool.gke->listing_asked;
+  switch (pool.create) {
+    case Pool::Create::kNotSent: return pool.was_seen || pool.row.phase == PoolPhase::kCondemned;
+    case Pool::Create::kInFlight: return false;
+    case Pool::Create::kUnknown:
+      if (pool.was_seen) return true;
+      return asked > pool.create_sent + settings_.late_call_max;
+    case Pool::Create::kAnswered:
+      if (pool.was_seen) return true;
+      return asked > pool.accepted_mono + settings_.create_visibility_grace;
+  }
+  return false;
+}
+
+void Core::State::step_condemned(Pool& pool) {
+  if (pool.acked_revision < pool.revision) return;  // the sentence is durable first
+  if (verified_gone(pool)) {
+    if (pool.attempt) {
+      pool.attempt->gone = true;
+      if (pool.job != nullptr) pool.job->no_pod_runs = true;
+      close_attempt(pool);
+    }
+    // The name must never be used again: the owner's row shows the provision first.
+    const auto owner = jobs_.find(pool.row.owner);
+    if (owner != jobs_.end() && !model::is_terminal(owner->second->state.status) &&
+        owner->second->state.provision < pool.row.provision && pool.create_sent != MonoTime{})
+      return;
+    if (!pool.row.serves.empty()) unbind(pool);
+    pool.removing = true;
+    put(RemovePool{pool.row.name});
+    return;
+  }
+  // The Job's pods leave in order before the machines do, unless they outstay their grace.
+  if (pool.attempt && !FALCON_MUTANT(kDeletePoolUnderJob)) {
+    const Attempt& attempt = *pool.attempt;
+    const bool may_have_pods = attempt.create != Attempt::Create::kNotSent &&
+                               attempt.create != Attempt::Create::kRefused;
+    const bool looked_empty = attempt.looked && !attempt.looked->workload &&
+                              attempt.looked->pods == 0;
+    if (may_have_pods && !attempt.gone && !looked_empty && !past_removal_limit(pool)) return;
+  }
+  delete_pool(pool);
+}
+
+void Core::State::delete_pool(Pool& pool) {
+  mark(pool.gke);
+  if (pool.remove != 0 || !pool.seen || pool.seen->status == PoolStatus::kStopping) return;
+  if (!due(pool, std::max(pool.remove_retry.not_before, pool.gke->calls.not_before))) return;
+  const model::PoolName name = pool.row.name;
+  pool.remove = send(DeletePool{pool.gke->key, name}, [this, name](const CommandDone& done) {
+    const auto found = pools_.find(name);
+    if (found == pools_.end()) return;
+    Pool& removed = *found->second;
+    removed.remove = 0;
+    back_off(removed.remove_retry, settings_.delete_backoff);
+    mark(&removed);
+    if (!done.error || done.error->kind == ErrorKind::kNotFound) {
+      removed.remove_failures = 0;
+      return;
+    }
+    removed.row.last_error = done.error->what;
+    if (done.error->kind == ErrorKind::kThrottled)
+      back_off(removed.gke->calls, settings_.call_backoff);
+    if (!is_busy(done.error->kind)) {
+      ++removed.remove_failures;
+      const auto owner = jobs_.find(removed.row.owner);
+      if (owner != jobs_.end()) mark(owner->second.get());
+    }
+  });
+}
+
+void Core::State::forget_pool(Pool& pool) {
+  const auto forget = [&](const model::JobId& id) {
+    const auto pools = pools_by_job_.find(id);
+    if (pools == pools_by_job_.end()) return;
+    std::erase(pools->second, &pool);
+    if (pools->second.empty()) pools_by_job_.erase(pools);
+    const auto job = jobs_.find(id);
+    if (job != jobs_.end()) mark(job->second.get());
+  };
+  forget(pool.row.owner);
+  FALCON_CHECK(pool.row.serves.empty() && pool.job == nullptr);
+  pool.gke->pools.erase(pool.row.name);
+  if (!pool.row.reservation.empty()) {
+    ReservationRecord& reservation = reservation_of(pool.row.reservation);
+    reservation.pools.erase(&pool);
+    mark(&reservation);
+  }
+  pool.doomed = true;
+  doomed_pools_.push_back(&pool);
+}
+
+}  // namespace falcon::core

@@ -1,0 +1,110 @@
+// Goal: the pick rule of the first specification, to the letter. Method: small queues with named
+// actors, and random ones against a slow obvious implementation.
+#include "core/queue.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "base/random.h"
+
+namespace falcon::core {
+namespace {
+
+class QueueTest : public ::testing::Test {
+ protected:
+  const Waiting* submit(const std::string& actor, const std::string& id, std::int64_t at_ms) {
+    const model::Actor* interned = &*actors_.emplace(actor).first;
+    ids_.emplace_back(id);
+    jobs_.push_back(Waiting{0, wall_time_from_unix_ms(at_ms), &ids_.back(), interned});
+    queue_.add(&jobs_.back());
+    return &jobs_.back();
+  }
+  std::string serve() {
+    const Waiting* job = queue_.pick(false);
+    if (job == nullptr) return "-";
+    queue_.served(job->actor);
+    queue_.remove(job);
+    return job->id->value();
+  }
+  std::set<model::Actor> actors_;
+  std::deque<model::JobId> ids_;
+  std::deque<Waiting> jobs_;
+  Queue queue_;
+};
+
+TEST_F(QueueTest, ServesOneActorInTheOrderOfSubmission) {
+  submit("ann", "b", 2);
+  submit("ann", "a", 1);
+  submit("ann", "c", 3);
+  EXPECT_EQ(serve() + serve() + serve() + serve(), "abc-");
+}
+
+TEST_F(QueueTest, LetsTheActorServedLastStandBack) {
+  for (int i = 0; i < 5; ++i) submit("ann", "a" + std::to_string(i), i);
+  submit("bob", "b0", 100);
+  EXPECT_EQ(serve(), "a0");
+  EXPECT_EQ(serve(), "b0");
+  EXPECT_EQ(serve(), "a1");
+  submit("bob", "b1", 101);
+  EXPECT_EQ(serve(), "b1");
+  EXPECT_EQ(serve(), "a2");
+  EXPECT_EQ(serve(), "a3");  // nobody else waits, and nobody saved up turns
+}
+
+TEST_F(QueueTest, OrdersJobsOfOneInstantById) {
+  submit("ann", "y", 7);
+  submit("bob", "x", 7);
+  EXPECT_EQ(serve() + serve(), "xy");
+}
+
+TEST_F(QueueTest, RemembersTheLastTurnAcrossARestart) {
+  submit("ann", "a", 1);
+  submit("bob", "b", 2);
+  queue_.recall(&*actors_.find(model::Actor("ann")), 41);
+  EXPECT_EQ(serve(), "b");
+  EXPECT_EQ(queue_.served(&*actors_.find(model::Actor("bob"))), 43U);
+}
+
+TEST_F(QueueTest, FullRotationServesWhoWaitedLongestForATurn) {
+  for (const char* actor : {"ann", "bob", "cat"})
+    for (int i = 0; i < 2; ++i)
+      submit(actor, std::string(actor) + std::to_string(i), actor[0] * 10 + i);
+  std::string served;
+  while (const Waiting* job = queue_.pick(true)) {
+    queue_.served(job->actor);
+    served += job->id->value() + " ";
+    queue_.remove(job);
+  }
+  EXPECT_EQ(served, "ann0 bob0 cat0 ann1 bob1 cat1 ");
+}
+
+TEST_F(QueueTest, PicksOnlyWhatFits) {
+  submit("ann", "a", 1);
+  const Waiting* b = submit("ann", "b", 2);
+  EXPECT_EQ(queue_.pick(false, [&](const Waiting& job) { return &job == b; }), b);
+  EXPECT_EQ(queue_.pick(false, [](const Waiting&) { return false; }), nullptr);
+}
+
+TEST_F(QueueTest, ShowsTheOrderInWhichItWillServe) {
+  Random random(11);
+  for (int round = 0; round < 50; ++round) {
+    const auto actor_count = 1 + random.below(4);
+    const auto job_count = random.below(12);
+    for (std::uint64_t i = 0; i < job_count; ++i) {
+      const auto actor = random.below(actor_count);
+      const auto at = static_cast<std::int64_t>(random.below(20));
+      submit(std::string(1, static_cast<char>('a' + actor)),
+             std::to_string(round) + "-" + std::to_string(i), at);
+    }
+    std::string shown;
+    for (const Waiting* job : queue_.order(false)) shown += job->id->value() + " ";
+    std::string served;
+    const auto serve_count = queue_.size();
+    for (std::size_t i = 0; i < serve_count; ++i) served += serve() + " ";
+    EXPECT_EQ(shown, served) << "round " << round;
+  }
+}
+
+}  // namespace
+}  // namespace falcon::core

@@ -1,0 +1,162 @@
+// Listings of a cluster's pools, and what nothing explains: pools and Kubernetes Jobs of this
+// installation without a row or an attempt. Never on a failed, partial or stale listing, never a
+// pool of somebody else, never before the grace is over.
+#include <algorithm>
+
+#include "base/check.h"
+#include "core/state.h"
+#include "model/names.h"
+
+namespace falcon::core {
+
+using model::PoolPhase;
+
+// Something is under way in the cluster whose next state is worth asking for soon.
+bool Core::State::busy(const Gke& gke) const {
+  return !gke.listed || !gke.orphans.empty() ||
+         std::ranges::any_of(gke.pools, [](const auto& entry) {
+           const Pool& pool = *entry.second;
+           if (pool.row.phase == PoolPhase::kReady) return !pool.attempt;
+           return pool.create != Pool::Create::kNotSent || pool.row.phase != PoolPhase::kIntended;
+         });
+}
+
+void Core::State::reconcile_gke(Gke& gke) {
+  if (!calls_allowed(gke)) return;
+  list_pools(gke);
+  sweep_workloads(gke);
+}
+
+void Core::State::list_pools(Gke& gke) {
+  if (gke.list != 0) return;
+  const Duration interval =
+      busy(gke) ? settings_.pools_busy_interval : settings_.pools_idle_interval;
+  const MonoTime next = gke.listed ? gke.list_sent + interval : MonoTime{};
+  if (!due(gke, std::max(next, gke.list_retry.not_before))) return;
+  const model::GkeCluster key = gke.key;
+  gke.list_sent = mono();
+  gke.list = send(ListPools{key}, [this, key, asked = mono()](const CommandDone& done) {
+    Gke& listed = gke_of(key);
+    listed.list = 0;
+    mark(&listed);
+    if (done.error) {
+      back_off(listed.list_retry, settings_.call_backoff);
+      if (FALCON_MUTANT(kDeleteOnPartialList)) {
+        listed.listing_asked = asked;
+        take_listing(listed, PoolListing{});
+      }
+      return;
+    }
+    listed.list_retry = {};
+    listed.listed = true;
+    listed.listing_asked = asked;
+    take_listing(listed, std::get<PoolListing>(done.payload));
+  });
+}
+
+void Core::State::take_listing(Gke& gke, const PoolListing& listing) {
+  std::map<model::PoolName, const PoolView*> present;
+  for (const PoolView& view : listing.pools) present[view.name] = &view;
+  for (auto& [name, pool] : gke.pools) {
+    const auto found = present.find(name);
+    const bool ours = found != present.end() &&
+                      found->second->installation == settings_.installation &&
+                      found->second->job == pool->row.owner;
+    if (ours) {
+      pool->seen = *found->second;
+      pool->was_seen = true;
+    } else {
+      pool->seen.reset();
+    }
+    mark(pool);
+    mark(pool->job);
+  }
+  for (const auto& [id, row] : clusters_)
+    if (row->gke == &gke)
+      for (auto it = queues_.lower_bound({id, {}}); it != queues_.end() && it->first.cluster == id;
+           ++it)
+        mark(it->second.get());
+  sweep_pools(gke, listing);
+}
+
+// A pool is explained by its row, or by a job that is not terminal and may still own it.
+bool Core::State::explained(const PoolView& view) const {
+  const auto job = jobs_.find(view.job);
+  if (job == jobs_.end() || model::is_terminal(job->second->state.status)) return false;
+  return view.provision > job->second->state.provision;
+}
+
+void Core::State::sweep_pools(Gke& gke, const PoolListing& listing) {
+  std::map<model::PoolName, MonoTime> orphans;
+  for (const PoolView& view : listing.pools) {
+    const bool ours = view.installation == settings_.installation || FALCON_MUTANT(kSweepForeign);
+    if (!ours || !view.name.value().starts_with(model::kPoolPrefix)) continue;
+    if (gke.pools.contains(view.name) || explained(view)) continue;
+    const auto known = gke.orphans.find(view.name);
+    const MonoTime since = known == gke.orphans.end() ? mono() : known->second;
+    if (clock_trusted_ && mono() - since >= settings_.orphan_grace && !FALCON_MUTANT(kNoSweep))
+      adopt_orphan(gke, view);
+    else
+      orphans[view.name] = since;
+  }
+  gke.orphans = std::move(orphans);
+}
+
+// An orphan gets a row that condemns it, and then goes the way of every condemned pool.
+void Core::State::adopt_orphan(Gke& gke, const PoolView& view) {
+  auto pool = std::make_unique<Pool>(next_serial_++);
+  model::PoolRow& row = pool->row;
+  row.name = view.name;
+  row.gke = gke.key;
+  if (!gke.rows.empty()) row.cluster = *gke.rows.begin();
+  row.owner = view.job;
+  row.provision = view.provision;
+  row.phase = PoolPhase::kCondemned;
+  row.intent_at = wall();
+  row.phase_since = wall();
+  row.last_error = "no row explained this node pool";
+  // Its shape no longer matters; any valid one serves the arithmetic.
+  const auto cluster = clusters_.find(row.cluster);
+  const std::string type = cluster == clusters_.end() ? "v6e" : cluster->second->row.tpu_type;
+  const model::TpuGeneration* generation = model::find_tpu_generation(type);
+  row.shape = {model::Accelerator::kTpu, type, std::string(generation->topologies.front())};
+  pool->shape = intern(row.shape);
+  pool->gke = &gke;
+  pool->create = Pool::Create::kAnswered;
+  pool->was_seen = true;
+  pool->seen = view;
+  gke.pools[row.name] = pool.get();
+  pools_by_job_[row.owner].push_back(pool.get());
+  put_row(*pool);
+  mark(pool.get());
+  pools_.emplace(model::PoolName(row.name), std::move(pool));
+}
+
+// Kubernetes Jobs of this installation that are no pool's attempt: late creates, lost rows.
+void Core::State::sweep_workloads(Gke& gke) {
+  if (!gke.in_sync || !gke.listed) return;
+  for (const auto& [name, workload] : gke.workloads) {
+    if (workload.deleting || pool_of_workload(gke, name) != nullptr) {
+      gke.orphan_workloads.erase(name);
+      continue;
+    }
+    OrphanWorkload& orphan = gke.orphan_workloads[name];
+    if (orphan.uid != workload.uid) orphan = OrphanWorkload{workload.uid, mono(), 0, {}};
+    if (orphan.remove != 0 || FALCON_MUTANT(kNoWorkloadSweep)) continue;
+    if (!due(gke, std::max(orphan.since + settings_.pod_gone_margin, orphan.retry.not_before)))
+      continue;
+    const model::GkeCluster key = gke.key;
+    orphan.remove = send(
+        DeleteWorkload{key, workload.kube_namespace, name, workload.uid},
+        [this, key, orphan_name = name](const CommandDone&) {
+          Gke& swept = gke_of(key);
+          const auto found = swept.orphan_workloads.find(orphan_name);
+          if (found == swept.orphan_workloads.end()) return;
+          found->second.remove = 0;
+          back_off(found->second.retry, settings_.delete_backoff);
+          mark(&swept);
+        });
+  }
+}
+
+}  // namespace falcon::core
