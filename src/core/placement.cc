@@ -146,7 +146,8 @@ void Core::State::reconcile_queue(QueueRecord& queue) {
   // row alone; its own reconcile comes first, since jobs are marked before queues at the start.
   const Waiting* next = queue.queue.pick(settings_.full_rotation);
   Job& job = *jobs_.at(*next->id);
-  if (job.write != 0 || job.read != 0 || job.must_read) return;  // its row is on the move
+  if (job.slot != nullptr || job.write != 0 || job.read != 0 || job.must_read)
+    return;  // its row is on the move
   acquire(job, /*with_slot=*/true);
 }
 

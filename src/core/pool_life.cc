@@ -472,7 +472,7 @@ void Core::State::offer(Pool& pool) {
   if (!takes_slot || queue.holders.empty())
     next = queue.queue.pick(settings_.full_rotation, [&](const Waiting& waiting) {
       const Job& job = *jobs_.at(*waiting.id);
-      return job.write == 0 && job.read == 0 && !job.must_read &&
+      return job.slot == nullptr && job.write == 0 && job.read == 0 && !job.must_read &&
              fits(pool, *cluster->second, job);
     });
   if (next != nullptr) {

@@ -1,0 +1,120 @@
+// One history: the real core against the simulated cloud and database, under virtual time.
+//
+// Everything follows from the seed. The shell's part is played here: commands become calls with
+// delays and faults, answers and watches become events, crashes throw the core away at any command
+// and start an empty one from the database. After `faults_stop` the world is kind, and everything
+// must come to rest.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <map>
+#include <memory>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "cloudsim/world.h"
+#include "core/core.h"
+#include "simulation/database.h"
+#include "simulation/laws.h"
+#include "simulation/plan.h"
+
+namespace falcon::simulation {
+
+struct HistoryResult {
+  std::string violation;       // empty: all laws were kept
+  std::uint64_t trace_hash = 0;
+  std::uint32_t jobs = 0;
+  std::uint32_t crashes = 0;
+  std::uint32_t faults = 0;    // transport faults that struck, and armed ones
+  std::uint64_t decisions = 0; // events processed by the core
+  Duration simulated{0};
+};
+
+class History {
+ public:
+  // `trace` may be null; else every event and command is printed there, a line each.
+  History(const HistoryPlan& plan, std::ostream* trace);
+  ~History();
+  HistoryResult run();
+
+ private:
+  struct Due {
+    MonoTime at;
+    std::uint64_t order;
+    std::function<void()> act;
+  };
+  struct Later {
+    bool operator()(const Due& a, const Due& b) const {
+      return a.at != b.at ? a.at > b.at : a.order > b.order;
+    }
+  };
+  // What a cluster's watchers have been given, for synthetic deletes in a relist.
+  struct Watch {
+    bool connected = false;
+    std::uint64_t generation = 0;
+    std::uint64_t resource_version = 0;
+    std::array<MonoTime, cloudsim::kKinds> last_delivery{};
+    std::array<std::map<std::string, model::Uid>, cloudsim::kKinds> known;
+  };
+
+  void after(Duration delay, std::function<void()> act);
+  void set_up_world();
+  void schedule_load();
+  void schedule_people();
+  void start_core();
+  void crash();
+  void feed(const core::Event& event);
+  void carry_out(std::vector<core::Command> commands);
+  void call(core::Command command);
+  core::CommandDone execute(const core::Command& command);
+  Result<core::Payload> perform(const core::Command& command);
+  Result<core::Payload> create_workload(const core::CreateWorkload& c);
+  Result<core::Payload> look_at_workload(const core::LookAtWorkload& c);
+  void answer(std::uint64_t core_epoch, Duration delay, core::CommandDone done);
+  void submit(const JobPlan& job);
+  void job_changed(const model::JobId& id);
+  void relist_jobs();
+  void pump();
+  void pump(const model::GkeCluster& gke, Watch& watch);
+  void deliver(const model::GkeCluster& gke, Watch& watch, const cloudsim::Change& change);
+  void lose_watch(const model::GkeCluster& gke, Watch& watch);
+  void relist(const model::GkeCluster& gke);
+  void give(const model::GkeCluster& gke, Watch& watch, const cloudsim::Object& object, bool deleted);
+  void stop_faults();
+  bool rests() const;
+  void note(std::string_view kind, std::string_view what);
+  const cloudsim::ProgramPlan& program_of(const model::JobId& id) const;
+  WallTime wall() const { return kEpoch + now_.time_since_epoch(); }
+
+  // Wall time zero and monotonic time zero fall together: a seed prints the same times everywhere.
+  static constexpr WallTime kEpoch{};
+
+  HistoryPlan plan_;
+  std::ostream* trace_;
+  model::Installation installation_{"sim"};
+  Random transport_;
+  Random entropy_;
+  Random people_;
+  Random lag_;
+  MonoTime now_{};
+  std::uint64_t order_ = 0;
+  std::priority_queue<Due, std::vector<Due>, Later> queue_;
+  Laws laws_;
+  Database database_;
+  cloudsim::World world_;
+  std::unique_ptr<core::Core> core_;
+  std::uint64_t epoch_ = 0;          // of the core: rises with each crash
+  std::uint64_t jobs_watch_ = 0;     // generation
+  MonoTime last_job_delivery_{};
+  std::map<model::GkeCluster, Watch> watches_;
+  std::map<model::JobId, const JobPlan*> plans_;
+  std::map<model::ClusterId, model::ClusterRow> clusters_;
+  bool faults_on_ = true;
+  HistoryResult result_;
+};
+
+}  // namespace falcon::simulation

@@ -1,0 +1,280 @@
+#include "simulation/laws.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/names.h"
+#include "model/tpu.h"
+#include "simulation/cloud_views.h"
+
+namespace falcon::simulation {
+namespace {
+
+using model::JobRow;
+using model::JobStatus;
+using model::PoolPhase;
+using model::Reason;
+
+// Calls of one kind about one object in a minute. The core's slowest repeated call is paced at
+// 2 s and doubling; listings at 5 s.
+constexpr std::size_t kCallsPerMinuteMax = 40;
+
+bool acquires(const JobRow& row) {
+  return row.state.status == JobStatus::kPending &&
+         (row.state.reason == Reason::kProvisioning || row.state.reason == Reason::kClusterBusy ||
+          row.state.reason == Reason::kWaitingForNode || row.state.reason == Reason::kDispatching);
+}
+
+std::int64_t units_of(const model::PoolRow& row, core::ReservationView::Unit unit) {
+  const auto slice = model::find_slice(row.shape.type, row.shape.topology);
+  return unit == core::ReservationView::Unit::kChips ? slice->chips : slice->hosts;
+}
+
+}  // namespace
+
+void Laws::violate(int law, const std::string& words) {
+  if (violation_.empty()) violation_ = fmt::format("law {}: {}", law, words);
+}
+
+bool Laws::takes_idle_pool(const JobRow& row) const {
+  if (row.state.node_pool_name.empty()) return false;
+  const auto found = database_->pools().find(row.state.node_pool_name);
+  return found != database_->pools().end() && found->second.owner != row.id;
+}
+
+void Laws::job_written(const JobRow& before, const JobRow& after) {
+  const std::string& id = after.id.value();
+  if (model::is_terminal(before.state.status)) {
+    model::JobState allowed = before.state;
+    allowed.message = after.state.message;
+    allowed.cleanup = after.state.cleanup;
+    allowed.cleanup_error = after.state.cleanup_error;
+    if (allowed != after.state)
+      violate(before.state.status != after.state.status ? 2 : 10,
+              fmt::format("{} was {} and changed to {}", id, to_string(before.state.status),
+                          to_string(after.state.status)));
+    return;
+  }
+  const JobStatus from = before.state.status;
+  const JobStatus to = after.state.status;
+  if (from == JobStatus::kAborting && (to == JobStatus::kPending || to == JobStatus::kRunning))
+    violate(2, fmt::format("the abort of {} was lost", id));
+  if (after.state.provision < before.state.provision || after.state.attempt < before.state.attempt)
+    violate(1, fmt::format("a number of {} went back", id));
+  const bool has_reason = after.state.reason != Reason::kNone;
+  const bool wants_reason = to == JobStatus::kPending || to == JobStatus::kFailed;
+  if (has_reason != wants_reason)
+    violate(11, fmt::format("{} is {} with reason \"{}\"", id, to_string(to),
+                            to_string(after.state.reason)));
+  if (after.state.message.code == model::MessageCode::kNone && to != JobStatus::kSucceeded)
+    violate(11, fmt::format("{} is {} without a message", id, to_string(to)));
+  if (to == JobStatus::kFailed && after.state.reason == Reason::kTimeout) {
+    const bool early = !after.state.dispatched_at ||
+                       *after.state.finished_at <
+                           *after.state.dispatched_at +
+                               std::chrono::seconds(after.spec.timeout_seconds);
+    if (early) violate(7, fmt::format("{} timed out before its limit", id));
+  }
+  if (to == JobStatus::kAborted)
+    for (const auto& [uid, pod] : running_pods_)
+      if (pod.second == after.id) violate(10, fmt::format("{} is Aborted and a pod runs", id));
+  if (model::is_terminal(to)) ++terminal_count_;
+  const auto in = acquiring_in_.find(after.id);
+  if (in != acquiring_in_.end()) {
+    acquiring_[in->second].erase(after.id);
+    acquiring_in_.erase(in);
+  }
+  if (acquires(after) && !takes_idle_pool(after)) {
+    const model::QueueKey key{after.state.cluster, model::shape_of(after.spec)};
+    std::set<model::JobId>& holders = acquiring_[key];
+    if (!holders.empty())
+      violate(4, fmt::format("{} and {} acquire in one queue", holders.begin()->value(), id));
+    holders.insert(after.id);
+    acquiring_in_[after.id] = key;
+  }
+}
+
+void Laws::pool_written(const model::PoolRow& row) {
+  if (row.phase != PoolPhase::kCondemned && !row.serves.empty())
+    for (const auto& [name, other] : database_->pools())
+      if (name != row.name && other.serves == row.serves && other.phase != PoolPhase::kCondemned)
+        violate(3, fmt::format("{} has two pools, {} and {}", row.serves.value(), name.value(),
+                               row.name.value()));
+  if (row.reservation.empty() || row.phase != PoolPhase::kIntended ||
+      !judged_claims_.insert(row.name).second)
+    return;
+  const auto reading = readings_.find(row.reservation);
+  if (reading == readings_.end()) {
+    violate(9, fmt::format("{} claims {} unread", row.name.value(), row.reservation.name));
+    return;
+  }
+  const core::ReservationView& view = reading->second.view;
+  std::int64_t claimed = view.in_use;
+  for (const auto& [name, other] : database_->pools()) {
+    if (other.reservation != row.reservation) continue;
+    const auto use = pools_.find(name);
+    const bool counted = use != pools_.end() && use->second.all_ready &&
+                         *use->second.all_ready <= reading->second.asked;
+    if (name == row.name || !counted) claimed += units_of(other, view.unit);
+  }
+  if (claimed > view.total)
+    violate(9, fmt::format("{} claims {} of {} in {}", row.name.value(), claimed, view.total,
+                           row.reservation.name));
+}
+
+void Laws::turn_written(const model::TurnRow& row) {
+  const auto [at, inserted] = turns_.emplace(std::make_pair(row.queue, row.turn), row.actor);
+  if (!inserted) {
+    if (at->second != row.actor) violate(8, "a turn of a queue was given twice");
+    return;
+  }
+  auto& last = last_turn_[row.queue];
+  const bool twice = row.turn == last.first + 1 && last.second == row.actor;
+  if (row.turn > last.first) last = {row.turn, row.actor};
+  const auto served = database_->jobs().find(row.job);
+  if (!twice || served == database_->jobs().end() || takes_idle_pool(served->second)) return;
+  for (const auto& [name, pool] : database_->pools())
+    if (pool.serves == row.job && pool.owner != row.job) return;  // takes what fits it
+  for (const auto& [id, job] : database_->jobs()) {
+    const bool waits = job.actor != row.actor && job.state.status == JobStatus::kPending &&
+                       job.state.reason == Reason::kWaiting &&
+                       job.state.cluster == row.queue.cluster &&
+                       model::shape_of(job.spec) == row.queue.shape;
+    if (waits)
+      violate(8, fmt::format("{} was served twice running while {} of {} waits", row.actor.value(),
+                             id.value(), job.actor.value()));
+  }
+}
+
+void Laws::count_pod(const cloudsim::Object& object, int by) {
+  const cloudsim::PodObject& pod = object.pod();
+  if (by > 0) {
+    const auto node = node_pool_.find(pod.node);
+    if (node == node_pool_.end()) return;
+    const model::JobId job(label_of(*object.labels, model::kJobLabel));
+    if (!running_pods_.emplace(object.uid, std::make_pair(node->second, job)).second) return;
+    PoolUse& use = pools_[node->second];
+    ++use.running[job];
+    if (use.running.size() > 1)
+      violate(5, fmt::format("{} and {} run on {}", use.running.begin()->first.value(),
+                             use.running.rbegin()->first.value(), node->second.value()));
+    const auto row = database_->jobs().find(job);
+    if (row != database_->jobs().end() && row->second.state.status == JobStatus::kAborted)
+      violate(10, fmt::format("a pod of {} started after Aborted", job.value()));
+    return;
+  }
+  const auto found = running_pods_.find(object.uid);
+  if (found == running_pods_.end()) return;
+  PoolUse& use = pools_[found->second.first];
+  if (--use.running[found->second.second] == 0) use.running.erase(found->second.second);
+  running_pods_.erase(found);
+}
+
+void Laws::kubernetes_changed(const model::GkeCluster&, const cloudsim::Change& change) {
+  const cloudsim::Object& object = *change.object;
+  const bool deleted = change.type == cloudsim::ChangeType::kDeleted;
+  switch (object.kind) {
+    case cloudsim::Kind::kNode: {
+      const model::NodeName name(object.name);
+      PoolUse& use = pools_[object.node().pool];
+      node_pool_[name] = object.node().pool;
+      if (deleted)
+        use.ready.erase(name);
+      else
+        use.ready[name] = object.node().ready == cloudsim::Readiness::kTrue;
+      const auto row = database_->pools().find(object.node().pool);
+      if (row == database_->pools().end()) return;
+      const auto slice = model::find_slice(row->second.shape.type, row->second.shape.topology);
+      const auto ready = std::ranges::count_if(use.ready, [](const auto& node) { return node.second; });
+      if (!use.all_ready && slice && ready >= static_cast<std::int64_t>(slice->hosts))
+        use.all_ready = now_;
+      return;
+    }
+    case cloudsim::Kind::kJob: {
+      if (!is_ours(*object.labels, installation_)) return;
+      const model::JobId job(label_of(*object.labels, model::kJobLabel));
+      const bool over = cloudsim::find_condition(object.job(), "Complete") != nullptr ||
+                        cloudsim::find_condition(object.job(), "Failed") != nullptr;
+      std::set<model::Uid>& live = live_workloads_[job];
+      if (deleted || over)
+        live.erase(object.uid);
+      else
+        live.insert(object.uid);
+      if (live.size() > 1)
+        violate(3, fmt::format("{} has two live Kubernetes Jobs", job.value()));
+      return;
+    }
+    case cloudsim::Kind::kPod:
+      if (!deleted && object.pod().phase == cloudsim::PodPhase::kRunning)
+        count_pod(object, +1);
+      else if (deleted || object.pod().phase == cloudsim::PodPhase::kSucceeded ||
+               object.pod().phase == cloudsim::PodPhase::kFailed)
+        count_pod(object, -1);
+      return;
+    case cloudsim::Kind::kService:
+    case cloudsim::Kind::kEvent:
+    case cloudsim::Kind::kLease: return;
+  }
+}
+
+void Laws::pool_deleted(const model::GkeCluster&, const cloudsim::PoolRequest& request) {
+  if (!is_ours(request.labels, installation_)) {
+    violate(6, fmt::format("{} of somebody else was deleted", request.name.value()));
+    return;
+  }
+  const auto use = pools_.find(request.name);
+  if (use == pools_.end()) return;
+  for (const auto& [job, pods] : use->second.running) {
+    const auto row = database_->jobs().find(job);
+    if (row == database_->jobs().end()) continue;
+    const JobStatus status = row->second.state.status;
+    if (!model::is_terminal(status) && status != JobStatus::kAborting)
+      violate(7, fmt::format("{} was deleted under {}", request.name.value(), job.value()));
+    // An ended job's pods get their grace before the machines go.
+    if (pods > 0 && status == JobStatus::kAborting && row->second.aborting_at) {
+      const WallTime earliest = *row->second.aborting_at +
+                                std::chrono::seconds(row->second.spec.termination_grace_seconds);
+      const WallTime now = wall_time_from_unix_ms(0) + now_.time_since_epoch();
+      if (now < earliest)
+        violate(7, fmt::format("{} was deleted within the grace of {}", request.name.value(),
+                               job.value()));
+    }
+  }
+}
+
+void Laws::reservation_read(const model::Reservation& id, MonoTime asked,
+                            const core::ReservationView& view) {
+  readings_[id] = Reading{asked, view};
+}
+
+void Laws::called(std::size_t kind, const std::string& object, MonoTime now) {
+  std::deque<MonoTime>& times = calls_[{kind, object}];
+  times.push_back(now);
+  while (times.front() + Duration(60'000) < now) times.pop_front();
+  if (times.size() > kCallsPerMinuteMax)
+    violate(12, fmt::format("{} calls of one kind about \"{}\" in a minute", times.size(), object));
+}
+
+void Laws::at_rest(cloudsim::World& world) {
+  for (const auto& [id, row] : database_->jobs()) {
+    if (!model::is_terminal(row.state.status))
+      violate(2, fmt::format("{} rests as {} {}: {}", id.value(), to_string(row.state.status),
+                             to_string(row.state.reason), to_string(row.state.message.code)));
+    if (row.state.cleanup == model::Cleanup::kPending ||
+        row.state.cleanup == model::Cleanup::kFailed)
+      violate(6, fmt::format("the clean-up of {} rests unfinished", id.value()));
+  }
+  for (const auto& [name, row] : database_->pools())
+    violate(6, fmt::format("the row of pool {} ({}) rests", name.value(), to_string(row.phase)));
+  const cloudsim::Inventory inventory = world.inventory();
+  for (const auto& pool : inventory.pools)
+    if (is_ours(pool.record.request->labels, installation_))
+      violate(6, fmt::format("pool {} ({}) leaks", pool.record.name.value(),
+                             cloudsim::to_string(pool.record.status)));
+  for (const auto& job : inventory.jobs)
+    if (is_ours(*job.object->labels, installation_))
+      violate(6, fmt::format("Kubernetes Job {} leaks", job.object->name));
+}
+
+}  // namespace falcon::simulation

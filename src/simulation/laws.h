@@ -1,0 +1,81 @@
+// The laws that every history must keep, watched at every step.
+//
+// The watcher sees what is true (rows as they are written, the cloud as it is), never what the core
+// believes. The first broken law is kept, in words; a history stops there.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "cloudsim/world.h"
+#include "core/command.h"
+#include "model/job.h"
+#include "simulation/database.h"
+
+namespace falcon::simulation {
+
+class Laws : public Database::Watcher {
+ public:
+  explicit Laws(const model::Installation& installation) : installation_(installation) {}
+  void watch(const Database* database) { database_ = database; }
+  bool broken() const { return !violation_.empty(); }
+  const std::string& violation() const { return violation_; }
+  void violate(int law, const std::string& words);
+
+  // Database::Watcher: laws 2, 3, 4, 8, 9, 10, 11 as far as rows show them.
+  void job_written(const model::JobRow& before, const model::JobRow& after) override;
+  void pool_written(const model::PoolRow& row) override;
+  void turn_written(const model::TurnRow& row) override;
+
+  // Every change of a cluster's Kubernetes objects, in order: laws 3, 5, 10.
+  void kubernetes_changed(const model::GkeCluster& gke, const cloudsim::Change& change);
+  // A deletion of a pool that the cloud accepted: laws 6 (others' pools) and 7.
+  void pool_deleted(const model::GkeCluster& gke, const cloudsim::PoolRequest& request);
+  // A reading of a reservation that the core was given: law 9.
+  void reservation_read(const model::Reservation& id, MonoTime asked, const core::ReservationView& view);
+  // Each call to the outside, by kind and object: law 12.
+  void called(std::size_t kind, const std::string& object, MonoTime now);
+  // When nothing more can happen: laws 2 and 6.
+  void at_rest(cloudsim::World& world);
+
+  std::uint32_t terminal_count() const { return terminal_count_; }
+
+ private:
+  struct PoolUse {
+    std::map<model::JobId, std::uint32_t> running;  // pods, by job
+    std::map<model::NodeName, bool> ready;
+    std::optional<MonoTime> all_ready;
+  };
+  struct Reading {
+    MonoTime asked{};
+    core::ReservationView view;
+  };
+  void count_pod(const cloudsim::Object& object, int by);
+  bool takes_idle_pool(const model::JobRow& row) const;
+
+  model::Installation installation_;
+  const Database* database_ = nullptr;
+  std::string violation_;
+  std::map<model::PoolName, PoolUse> pools_;
+  std::map<model::Uid, std::pair<model::PoolName, model::JobId>> running_pods_;
+  std::map<model::JobId, std::set<model::Uid>> live_workloads_;
+  std::map<model::NodeName, model::PoolName> node_pool_;
+  std::map<std::pair<model::QueueKey, std::uint64_t>, model::Actor> turns_;
+  std::map<model::QueueKey, std::pair<std::uint64_t, model::Actor>> last_turn_;
+  std::map<model::QueueKey, std::set<model::JobId>> acquiring_;
+  std::map<model::JobId, model::QueueKey> acquiring_in_;
+  std::map<model::Reservation, Reading> readings_;
+  std::set<model::PoolName> judged_claims_;
+  std::map<std::pair<std::size_t, std::string>, std::deque<MonoTime>> calls_;
+  std::uint32_t terminal_count_ = 0;
+  MonoTime now_{};
+
+ public:
+  void tell_time(MonoTime now) { now_ = now; }
+};
+
+}  // namespace falcon::simulation
