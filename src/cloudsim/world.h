@@ -58,7 +58,7 @@ struct Changes {
   std::span<const Change> changes;  // all kinds, in order; valid until the next non-const call
 };
 struct Listing {
-  std::vector<ObjectPtr> objects;   // by namespace, then name
+  std::vector<ObjectPtr> objects;  // by namespace, then name
   std::uint64_t resource_version = 0;
 };
 
@@ -84,7 +84,7 @@ struct Inventory {
   std::vector<Item> nodes;
   std::vector<Item> jobs;
   std::vector<Item> pods;
-  std::int64_t chips = 0;   // held by pools
+  std::int64_t chips = 0;  // held by pools
 };
 
 class World {
@@ -97,7 +97,8 @@ class World {
   void add_cluster(const ClusterSetup& setup);
   void add_reservation(const ReservationSetup& setup);
   // Machines of one type that a zone has for all clusters together; unlimited unless told.
-  void set_capacity(const std::string& zone, const std::string& machine_type, std::int64_t machines);
+  void set_capacity(const std::string& zone, const std::string& machine_type,
+                    std::int64_t machines);
 
   // When something happens next by itself; MonoTime::max() for never.
   MonoTime next_due() const;
@@ -109,13 +110,14 @@ class World {
   // --- GKE ---------------------------------------------------------------------------------
   // kNotFound (cluster, or "not found" though it happens), kInvalid, kBusy, kAlreadyExists,
   // kThrottled, kUnavailable.
-  Result<model::OperationName> create_pool(const model::GkeCluster& gke, const PoolRequest& request);
+  Result<model::OperationName> create_pool(const model::GkeCluster& gke,
+                                           const PoolRequest& request);
   // kNotFound, kBusy (any operation on the pool or its cluster), kThrottled, kUnavailable.
-  Result<model::OperationName> delete_pool(const model::GkeCluster& gke, const model::PoolName& name);
+  Result<model::OperationName> delete_pool(const model::GkeCluster& gke,
+                                           const model::PoolName& name);
   Result<std::vector<PoolRecord>> list_pools(const model::GkeCluster& gke);  // by name
   Result<PoolRecord> get_pool(const model::GkeCluster& gke, const model::PoolName& name);
-  Result<OperationRecord> operation(const model::GkeCluster& gke,
-                                    const model::OperationName& name);
+  Result<OperationRecord> operation(const model::GkeCluster& gke, const model::OperationName& name);
   Result<std::vector<OperationRecord>> list_operations(const model::GkeCluster& gke);
   std::vector<ClusterSetup> clusters() const;
 
