@@ -5,9 +5,12 @@
 #include <cstdint>
 
 #include "base/check.h"
+#include "base/text.h"
 
 namespace falcon::cli {
 namespace {
+
+constexpr std::size_t kCellBytesMax = 16 * 1024;
 
 struct Range {
   std::uint32_t first;
@@ -45,7 +48,7 @@ std::uint32_t next_point(std::string_view text, std::size_t& at) {
 
 std::string cell_text(std::string text) {
   if (const std::size_t end = text.find('\n'); end != std::string::npos) text.resize(end);
-  return text.empty() ? "-" : text;
+  return text.empty() ? "-" : clean_text(text, kCellBytesMax);  // no escape sequences
 }
 
 }  // namespace
