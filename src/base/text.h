@@ -19,8 +19,8 @@ bool is_utf8(std::string_view text);
 // Number of Unicode code points in well-formed UTF-8.
 std::size_t code_points(std::string_view text);
 
-// The known word that is closest to `word` (Levenshtein distance of at most 1/3 of its length,
-// at least 1 and at most 3), or empty: for "did you mean".
+// The known word that is closest to `word`, or empty: for "did you mean". Typing slips (a letter
+// more, less, another, or two swapped) count one each; at most 1/3 of the length, within 1 to 3.
 std::string_view closest_word(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace falcon

@@ -13,7 +13,7 @@ constexpr std::size_t kArgumentBytesMax = 2000;
 struct CodeRow {
   MessageCode code;
   std::string_view name;
-  std::initializer_list<std::string_view> arguments;
+  std::vector<std::string_view> arguments;  // owns the list: an initializer_list would not
 };
 
 const std::array kCodes{

@@ -1,0 +1,403 @@
+#include "cli/cli.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/spans.h"
+#include "words/words.h"
+
+namespace falcon::cli {
+namespace {
+
+constexpr const char* kVersion = FALCON_VERSION;
+
+constexpr const char* kFooter = R"help(
+Exit codes
+  0  done; of a wait: the job succeeded      3  the job failed
+  1  refused, or falcon's own failure        4  the job was aborted
+  2  wrong flags or job file, nothing sent   5  the wait's --timeout has passed
+                                             6  the API server does not answer
+
+Environment
+  FALCON_DATA                folder with api.json and token (~/.local/share/falcon)
+  FALCON_URL, FALCON_TOKEN   an API server elsewhere
+  FALCON_LANGUAGE            zh or en, for messages (the installation's by default)
+  FALCON_ACTOR               who jobs are charged to ($USER)
+  FALCON_GOOGLE_TOKEN        access token to read logs from a real bucket
+                             ("$(gcloud auth print-access-token)"))help";
+
+// Commands of the same program that do not end; apps/falcon runs them.
+constexpr std::array<std::pair<const char*, const char*>, 4> kServers{
+    {{"up", "Run the API server and the controller, with --sim a local cloud as well"},
+     {"apiserver", "Run the API server alone"},
+     {"controller", "Run the controller alone"},
+     {"sim", "Run the local cloud, look at it, break it"}}};
+
+const std::map<std::string, Output> kListOutputs{{"table", Output::kTable},
+                                                 {"wide", Output::kWide},
+                                                 {"json", Output::kJson},
+                                                 {"yaml", Output::kYaml},
+                                                 {"name", Output::kName}};
+const std::map<std::string, Output> kSubmitOutputs{
+    {"text", Output::kTable}, {"json", Output::kJson}, {"name", Output::kName}};
+
+using Verb = std::function<int(Context&)>;
+
+// The whole grammar. Options are parsed into members; `verb` is what was chosen.
+class Grammar {
+ public:
+  Grammar() {
+    app_.footer(kFooter);
+    app_.require_subcommand(1);
+    app_.fallthrough();
+    app_.set_help_all_flag("--help-all", "Help of all commands");
+    app_.add_option("--data", data, "Folder with the API server's address and token");
+    app_.add_option("--language", language, "Language of messages: zh or en");
+    add_submit();
+    add_get();
+    add_looks();
+    add_logs();
+    add_wait();
+    add_clusters();
+    app_.add_subcommand("version", "Show this program's and the API server's version")
+        ->callback(
+            [this] { verb = [](Context& context) { return run_version(context, kVersion); }; });
+    app_.add_subcommand("help", "Show this help; of a command: falcon COMMAND --help");
+    for (const auto& [name, what] : kServers) app_.add_subcommand(name, what);
+  }
+  CLI::App& app() { return app_; }
+
+  std::string data;
+  std::string language;
+  Verb verb;
+  SubmitOptions submit;
+
+ private:
+  void add_submit() {
+    CLI::App* command = app_.add_subcommand(
+        "submit", "Submit jobs from a file, or one by flags: falcon submit --name … -- prog args…");
+    command->footer(
+        "\nExamples\n"
+        "  falcon submit -f job.yaml\n"
+        "  falcon submit --name hello --image python:3.12-slim --tpu-type v6e --topology 2x2 "
+        "-- python3 -c 'print(1)'");
+    auto* file = command->add_option("-f,--file", submit.file, "YAML file, - for standard input");
+    std::vector<CLI::Option*> flags{
+        command->add_option("--name", submit.name, "Name of the job: a-z, 0-9 and -"),
+        command->add_option("--actor", submit.actor, "Who it is charged to; $USER by default"),
+        command->add_option("--priority", submit.priority, "-1000 to 1000; higher goes first"),
+        command->add_option("--image", submit.image, "Container image"),
+        command->add_option("--tpu-type", submit.tpu_type, "v6e, v7x, v5p, v5e, v4"),
+        command->add_option("--topology", submit.topology, "2x2, 4x4, 2x2x4, …"),
+        command->add_option(
+            "--supply-mode", submit.supply_mode,
+            "reservation, on-demand or flex-start; the cluster's default if not given"),
+        command->add_option("--timeout", submit.timeout,
+                            "How long it may run: 3600, 90m, 2h (24h)"),
+        command->add_option("--grace", submit.grace, "Time to end after SIGTERM (30s)"),
+        command->add_option("--max-retries", submit.max_retries,
+                            "Runs again after failures: 0 to 10"),
+        command->add_option("--env", submit.env, "NAME=VALUE, may be repeated")
+            ->allow_extra_args(false),
+        command->add_option("--label", submit.labels, "KEY=VALUE, may be repeated")
+            ->allow_extra_args(false)};
+    for (CLI::Option* flag : flags) file->excludes(flag);
+    command->add_flag("--wait", submit.wait, "Wait for the end; the exit code tells how it went");
+    command->add_option("-o,--output", submit.output, "text, json or name (the id alone)")
+        ->transform(CLI::CheckedTransformer(kSubmitOutputs));
+    command->callback(
+        [this] { verb = [this](Context& context) { return run_submit(context, submit); }; });
+  }
+
+  void add_get() {
+    CLI::App* get = app_.add_subcommand("get", "List jobs, clusters, queues or node pools");
+    get->require_subcommand(1);
+    const std::array<std::array<const char*, 3>, 4> kinds{
+        {{"jobs", "job", "Jobs, newest first"},
+         {"clusters", "cluster", "Clusters"},
+         {"queues", "queue", "Who waits where, in the order of service"},
+         {"pools", "pool", "Node pools that Falcon has made"}}};
+    for (const auto& [kind, alias, what] : kinds) {
+      CLI::App* command = get->add_subcommand(kind, what)->alias(alias);
+      command->add_option("name", get_.name, "Name or id; all if not given");
+      if (std::string_view(kind) == "jobs") {
+        command->add_option("--status", get_.status, "Pending, Running, Succeeded, Failed, …");
+        command->add_option("--actor", get_.actor, "Jobs of this actor");
+        command->add_option("--cluster", get_.cluster, "Jobs on this cluster");
+        command->add_option("--limit", get_.count_max, "How many at most (200)")
+            ->check(CLI::Range(std::size_t{1}, std::size_t{100'000}));
+      }
+      command->add_option("-o,--output", get_.output, "wide, json, yaml or name")
+          ->transform(CLI::CheckedTransformer(kListOutputs));
+      command->callback([this, name = std::string(kind)] {
+        get_.kind = name;
+        verb = [this](Context& context) { return run_get(context, get_); };
+      });
+    }
+  }
+
+  void add_looks() {
+    CLI::App* describe = app_.add_subcommand("describe", "Tell all about one job or cluster");
+    describe->require_subcommand(1);
+    for (const char* kind : {"job", "cluster"}) {
+      CLI::App* command = describe->add_subcommand(kind, fmt::format("Tell all about a {}", kind));
+      command->add_option("name", name_, "Name or id")->required();
+      command->callback([this, name = std::string(kind)] {
+        verb = [this, name](Context& context) { return run_describe(context, name, name_); };
+      });
+    }
+    CLI::App* events = app_.add_subcommand("events", "Show what happened to a job");
+    events->add_option("job", name_, "Name or id")->required();
+    events->callback(
+        [this] { verb = [this](Context& context) { return run_events(context, name_); }; });
+    CLI::App* abort = app_.add_subcommand("abort", "Abort jobs");
+    abort->add_option("job", names_, "Names or ids")->required();
+    abort->callback(
+        [this] { verb = [this](Context& context) { return run_abort(context, names_); }; });
+  }
+
+  void add_logs() {
+    CLI::App* command = app_.add_subcommand("logs", "Print what a job has printed");
+    command->add_option("job", logs_.job, "Name or id")->required();
+    command->add_flag("-f,--follow", logs_.follow, "Go on until the job has ended");
+    command->add_option("--pod", logs_.pod, "Of this pod only: its name, its end, or its index");
+    command->callback(
+        [this] { verb = [this](Context& context) { return run_logs(context, logs_); }; });
+  }
+
+  void add_wait() {
+    CLI::App* command = app_.add_subcommand("wait", "Wait for jobs, telling what changes");
+    command->add_option("job", names_, "Names or ids")->required();
+    command->add_option_function<std::string>(
+        "--for",
+        [this](const std::string& text) {
+          wait_.until = model::job_status_from_string(text);
+          if (!wait_.until)
+            throw CLI::ValidationError(
+                "--for", fmt::format("\"{}\" is no status; Pending, Running, Succeeded, Failed, "
+                                     "Aborting or Aborted",
+                                     clean_text(text, 40)));
+        },
+        "This status instead of the end");
+    command->add_option_function<std::string>(
+        "--timeout",
+        [this](const std::string& text) {
+          const Result<Duration> span = parse_span(text);
+          if (!span) throw CLI::ValidationError("--timeout", span.error().what);
+          wait_.limit = *span;
+        },
+        "How long to wait: 90s, 15m, 2h; without end if not given");
+    command->callback(
+        [this] { verb = [this](Context& context) { return run_wait(context, names_, wait_); }; });
+  }
+
+  void add_clusters() {
+    CLI::App* cluster = app_.add_subcommand("cluster", "Look after clusters");
+    cluster->require_subcommand(1);
+    CLI::App* add = cluster->add_subcommand("add", "Let Falcon use a GKE cluster for a TPU type");
+    add->add_option("--name", row_.name, "The GKE cluster's name")->required();
+    add->add_option("--project", row_.project, "Google Cloud project")->required();
+    add->add_option("--location", row_.location, "Region or zone of the cluster")->required();
+    add->add_option("--zone", row_.zone, "Zone of the node pools; --location if that is a zone");
+    add->add_option("--tpu-type", row_.tpu_type, "v6e, v7x, v5p, v5e, v4")->required();
+    add->add_option("--bucket", row_.gcs_bucket, "Bucket for logs and results")->required();
+    add->add_option("--reservation", row_.default_reservation,
+                    "NAME or projects/OWNER/reservations/NAME; without it jobs use flex-start");
+    add->add_option("--namespace", row_.kubernetes_namespace, "Where jobs run (default)");
+    add->add_option("--service-account", row_.service_account,
+                    "Kubernetes service account of the pods");
+    add->callback([this] {
+      if (row_.zone.empty()) row_.zone = row_.location;
+      verb = [this](Context& context) { return run_cluster_add(context, row_); };
+    });
+    CLI::App* list = cluster->add_subcommand("list", "List clusters");
+    list->add_option("-o,--output", get_.output, "wide, json, yaml or name")
+        ->transform(CLI::CheckedTransformer(kListOutputs));
+    list->callback([this] {
+      get_.kind = "clusters";
+      verb = [this](Context& context) { return run_get(context, get_); };
+    });
+    CLI::App* set = cluster->add_subcommand("set", "Change a cluster's row");
+    set->add_option("name", name_, "Name or id")->required();
+    const std::array<std::array<const char*, 3>, 6> fields{
+        {{"--status", "status", "active, maintenance (nothing new) or offline (no calls)"},
+         {"--zone", "zone", "Zone of the node pools"},
+         {"--bucket", "gcs_bucket", "Bucket for logs and results"},
+         {"--reservation", "default_reservation", "Default reservation; \"\" for none"},
+         {"--namespace", "kubernetes_namespace", "Where jobs run"},
+         {"--service-account", "service_account", "Kubernetes service account of the pods"}}};
+    for (const auto& [flag, field, what] : fields)
+      set->add_option_function<std::string>(
+          flag,
+          [this, name = std::string(field)](const std::string& value) {
+            changes_.emplace_back(name, value);
+          },
+          what);
+    set->callback([this] {
+      verb = [this](Context& context) { return run_cluster_set(context, name_, changes_); };
+    });
+    CLI::App* remove = cluster->add_subcommand("remove", "Forget a cluster that has no node pools");
+    remove->add_option("name", name_, "Name or id")->required();
+    remove->callback(
+        [this] { verb = [this](Context& context) { return run_cluster_remove(context, name_); }; });
+  }
+
+  CLI::App app_{"Falcon runs jobs on TPU slices of GKE clusters.", "falcon"};
+  GetOptions get_;
+  LogsOptions logs_;
+  WaitOptions wait_;
+  model::ClusterRow row_;
+  Query changes_;
+  std::string name_;
+  std::vector<std::string> names_;
+};
+
+// The command as far as it was understood: "falcon get", and the app that it belongs to.
+const CLI::App* innermost(const CLI::App& app, std::string& path) {
+  const CLI::App* inner = &app;
+  path = "falcon";
+  while (!inner->get_subcommands().empty()) {
+    inner = inner->get_subcommands().front();
+    path += " " + inner->get_name();
+  }
+  return inner;
+}
+
+// A word that nobody knows, and the nearest one that the innermost command does.
+std::string suggestion(const CLI::App& command, std::span<const std::string> args) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : command.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(sub->get_name());
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  for (const std::string& arg : args) {
+    const std::string word = arg.substr(0, arg.find('='));
+    if (std::ranges::find(names, word) != names.end()) continue;
+    if (const std::string_view near = closest_word(word, known); !near.empty())
+      return fmt::format("; did you mean \"{}\"?", near);
+  }
+  return {};
+}
+
+int usage_error(const Io& io, const CLI::App& app, const CLI::ParseError& error,
+                std::span<const std::string> args) {
+  std::string path;
+  const CLI::App* command = innermost(app, path);
+  std::string what = error.what();
+  std::ranges::replace(what, '\n', ' ');
+  io.err << fmt::format("{}: {}{}\n{} --help shows what there is\n", path, clean_text(what, 500),
+                        suggestion(*command, args), path);
+  return kExitUsage;
+}
+
+CLI::App* subcommand(CLI::App& command, const std::string& name) {
+  const std::vector<CLI::App*> found =
+      command.get_subcommands([&](CLI::App* sub) { return sub->check_name(name); });
+  return found.empty() ? nullptr : found.front();
+}
+
+// "falcon help", "falcon help get", "falcon".
+int print_help(const Io& io, CLI::App& app, std::span<const std::string> path) {
+  CLI::App* command = &app;
+  std::string name;
+  for (const std::string& word : path) {
+    CLI::App* const sub = subcommand(*command, word);
+    if (sub == nullptr) {
+      io.err << fmt::format("falcon help: there is no command \"{}\"{}\n", clean_text(word, 40),
+                            suggestion(*command, path));
+      return kExitUsage;
+    }
+    name = "falcon" + name.substr(std::min<std::size_t>(name.size(), 6)) + " " + sub->get_name();
+    command = sub;
+  }
+  io.out << command->help(name);
+  return kExitOk;
+}
+
+// The language that the server is asked for, or a complaint.
+Result<std::string> language_asked_for(const Io& io, const std::string& given) {
+  const std::string text = given.empty() ? io.environment("FALCON_LANGUAGE").value_or("") : given;
+  if (text.empty()) return text;
+  const auto language = words::language_from_string(text);
+  if (!language)
+    return fail(ErrorKind::kInvalid,
+                fmt::format("--language: \"{}\" is not one of zh, en", clean_text(text, 40)));
+  return std::string(words::to_string(*language));
+}
+
+int run_verb(const Io& io, Grammar& grammar) {
+  const Result<std::string> language = language_asked_for(io, grammar.language);
+  if (!language) return report(io, language.error());
+  Result<Connection> connection = find_connection(io, grammar.data);
+  if (!connection) return report(io, connection.error());
+  Server server(io, *std::move(connection), *language);
+  Context context{io, server};
+  return grammar.verb(context);
+}
+
+}  // namespace
+
+int report(const Io& io, const Error& error) {
+  io.err << "falcon: " << clean_text(error.what, 4000) << '\n';
+  switch (error.kind) {
+    case ErrorKind::kInvalid:
+      return kExitUsage;
+    case ErrorKind::kUnavailable:
+    case ErrorKind::kUnknownOutcome:
+      return kExitUnreachable;
+    case ErrorKind::kDenied:
+    case ErrorKind::kQuota:
+    case ErrorKind::kNotFound:
+    case ErrorKind::kAlreadyExists:
+    case ErrorKind::kConflict:
+    case ErrorKind::kFenced:
+    case ErrorKind::kBusy:
+    case ErrorKind::kThrottled:
+    case ErrorKind::kOutOfCapacity:
+    case ErrorKind::kInternal:
+      return kExitFailed;
+  }
+  std::abort();
+}
+
+int run_cli(std::span<const std::string> args, const Io& io) {
+  Grammar grammar;
+  if (args.empty()) return print_help(io, grammar.app(), {}), kExitUsage;
+  if (args.front() == "help") return print_help(io, grammar.app(), args.subspan(1));
+  // What stands behind "--" is the job's own and no flag of ours.
+  const auto end = std::ranges::find(args, "--");
+  std::vector<std::string> own(args.begin(), end);
+  if (end != args.end()) grammar.submit.command.assign(end + 1, args.end());
+  if (end != args.end() && own.empty()) return print_help(io, grammar.app(), {}), kExitUsage;
+  std::vector<std::string> reversed(own.rbegin(), own.rend());  // as CLI11 wants it
+  try {
+    grammar.app().parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    std::string path;
+    io.out << innermost(grammar.app(), path)->help(path == "falcon" ? "" : path);
+    return kExitOk;
+  } catch (const CLI::CallForAllHelp&) {
+    io.out << grammar.app().help("", CLI::AppFormatMode::All);
+    return kExitOk;
+  } catch (const CLI::ParseError& error) {
+    return usage_error(io, grammar.app(), error, own);
+  }
+  if (end != args.end() && !(grammar.submit.file.empty() && own.front() == "submit")) {
+    io.err << "falcon: a command behind -- goes with falcon submit by flags only\n";
+    return kExitUsage;
+  }
+  if (!grammar.verb) return print_help(io, grammar.app(), {});
+  return run_verb(io, grammar);
+}
+
+}  // namespace falcon::cli
