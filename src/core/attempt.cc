@@ -371,9 +371,15 @@ void Core::State::verify_gone(Pool& pool) {
   if (pool.job != nullptr) {
     pool.job->no_pod_runs = true;
     mark(pool.job);
-    if (!model::is_terminal(pool.job->state.status)) return;  // the row first
+    if (pool.job->state.status == JobStatus::kAborting) return;  // the row first
   }
+  Job* let_go = pool.job != nullptr && !model::is_terminal(pool.job->state.status) ? pool.job
+                                                                                  : nullptr;
   close_attempt(pool);
+  if (let_go == nullptr) return;
+  // Its pool was condemned before all machines were there: the job goes on looking.
+  let_go->no_pod_runs = false;
+  if (let_go->slot == nullptr) requeue(*let_go);
 }
 
 void Core::State::close_attempt(Pool& pool) {

@@ -275,7 +275,7 @@ void Core::State::judge_workload(Job& job, Pool& pool, const WorkloadView& workl
 
 void Core::State::judge_limits(Job& job, Pool& pool) {
   Attempt& attempt = *pool.attempt;
-  if (attempt.create != Attempt::Create::kCreated) return;
+  if (attempt.create != Attempt::Create::kCreated || attempt.remove_since) return;
   // Deleted by somebody else: seen in lists before, in sync, and a live look says 404.
   const WorkloadView* workload = workload_of(pool);
   if (pool.gke->in_sync && workload == nullptr && attempt.row.dispatched_at) {

@@ -105,7 +105,8 @@ void Core::State::unbind(Pool& pool) {
 
 // The job that the pool serves still goes on with it, as far as its durable row says.
 bool Core::State::still_wanted(const Pool& pool) const {
-  return pool.job != nullptr && !model::is_terminal(pool.job->state.status) &&
+  return pool.job != nullptr && pool.row.phase != PoolPhase::kCondemned &&
+         !model::is_terminal(pool.job->state.status) &&
          pool.job->state.status != JobStatus::kAborting;
 }
 
@@ -132,7 +133,9 @@ bool Core::State::healthy(const Pool& pool) const {
 void Core::State::reconcile_pool(Pool& pool) {
   if (pool.doomed || pool.removing || !calls_allowed(*pool.gke)) return;
   // Decided to be over, not yet durable: the job's row comes first.
-  if (pool.job != nullptr && pool.job->verdict && still_wanted(pool)) return;
+  if (pool.job != nullptr && pool.job->verdict && !model::is_terminal(pool.job->state.status) &&
+      pool.job->state.status != JobStatus::kAborting)
+    return;
   if (!pool.row.reservation.empty() && pool.all_ready_since && !pool.claim_closed)
     mark(&reservation_of(pool.row.reservation));
   if (pool.attempt) reconcile_attempt(pool);
@@ -317,7 +320,7 @@ void Core::State::step_accepted(Pool& pool) {
     mark(&pool);
     return;
   }
-  if (running && flex && pool.seen->status != PoolStatus::kRunningWithError) {
+  if (running && flex && !pool.attempt && pool.seen->status != PoolStatus::kRunningWithError) {
     dispatch(pool);  // the pending pods are the request for machines
     return;
   }

@@ -40,19 +40,22 @@ void Database::write(const core::WriteState& write) {
   for (const core::StateChange& change : write.changes) {
     if (const auto* pool = std::get_if<core::PutPool>(&change)) {
       pools_[pool->row.name] = pool->row;
-      watcher_->pool_written(pool->row);
     } else if (const auto* removed = std::get_if<core::RemovePool>(&change)) {
       pools_.erase(removed->name);
     } else if (const auto* attempt = std::get_if<core::PutAttempt>(&change)) {
       attempts_[{attempt->row.job, attempt->row.number}] = attempt->row;
     } else if (const auto* turn = std::get_if<core::PutTurn>(&change)) {
       turns_[{turn->row.queue, turn->row.actor}] = turn->row;
-      watcher_->turn_written(turn->row);
     } else if (const auto* backoff = std::get_if<core::PutBackoff>(&change)) {
       backoffs_[backoff->row.job] = backoff->row;
     } else if (const auto* over = std::get_if<core::RemoveBackoff>(&change)) {
       backoffs_.erase(over->job);
     }
+  }
+  // One transaction: it is judged when all of it is there.
+  for (const core::StateChange& change : write.changes) {
+    if (const auto* pool = std::get_if<core::PutPool>(&change)) watcher_->pool_written(pool->row);
+    if (const auto* turn = std::get_if<core::PutTurn>(&change)) watcher_->turn_written(turn->row);
   }
 }
 

@@ -161,6 +161,7 @@ void History::set_up_world() {
     if (watches_.contains(gke)) continue;
     watches_[gke];
     world_.add_cluster(cloudsim::ClusterSetup{gke, row.zone, {"default", "kube-system"}});
+    watches_[gke].resource_version = world_.resource_version(gke);
   }
   for (const auto& reservation : plan_.reservations) world_.add_reservation(reservation);
   for (const auto& [machine_type, machines] : plan_.capacity)
@@ -682,6 +683,17 @@ void History::stop_faults() {
     row.version += 1;
     if (core_) feed(core::ClusterObserved{row});
   }
+  after(Duration(3'600'000), [this] { abort_hopeless(); });
+}
+
+// Jobs that no cluster will ever take are given up by their users.
+void History::abort_hopeless() {
+  std::vector<model::JobId> hopeless;
+  for (const auto& [id, row] : database_.jobs())
+    if (row.state.message.code == model::MessageCode::kNoCluster) hopeless.push_back(id);
+  for (const model::JobId& id : hopeless)
+    if (database_.abort(id, wall())) job_changed(id);
+  after(Duration(3'600'000), [this] { abort_hopeless(); });
 }
 
 bool History::rests() const {

@@ -85,6 +85,7 @@ class History {
   void relist(const model::GkeCluster& gke);
   void give(const model::GkeCluster& gke, Watch& watch, const cloudsim::Object& object, bool deleted);
   void stop_faults();
+  void abort_hopeless();
   bool rests() const;
   void note(std::string_view kind, std::string_view what);
   const cloudsim::ProgramPlan& program_of(const model::JobId& id) const;
