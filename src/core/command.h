@@ -10,7 +10,7 @@
 #include "model/ids.h"
 #include "model/job.h"
 #include "model/pool.h"
-#include "model/turn.h"
+#include "model/state_change.h"
 
 namespace falcon::core {
 
@@ -28,36 +28,19 @@ struct ReadJob {
 
 // One transaction on Falcon's own rows; repeating it changes nothing. Executed in the order in
 // which they were asked for. kUnknownOutcome: the core repeats it.
-struct PutPool {
-  model::PoolRow row;
-};
-struct RemovePool {
-  model::PoolName name;
-};
-struct PutAttempt {
-  model::AttemptRow row;
-};
-struct PutTurn {
-  model::TurnRow row;
-};
-struct PutBackoff {
-  model::BackoffRow row;
-};
-struct RemoveBackoff {
-  model::JobId job;
-};
-using StateChange =
-    std::variant<PutPool, RemovePool, PutAttempt, PutTurn, PutBackoff, RemoveBackoff>;
+using model::PutAttempt;
+using model::PutBackoff;
+using model::PutPool;
+using model::PutTurn;
+using model::RemoveBackoff;
+using model::RemovePool;
+using model::StateChange;
 struct WriteState {
   std::vector<StateChange> changes;
 };
 
 // The order in which a queue will be served, whole; replaces older versions. Best effort.
-struct PublishQueue {
-  model::QueueKey queue;
-  std::uint64_t version = 0;
-  std::vector<model::JobId> order;
-};
+using PublishQueue = model::QueueOrder;
 
 // Answer: PoolAccepted. kAlreadyExists: the name is taken (the next listing tells whose it is);
 // kNotFound: may exist all the same; kBusy, kThrottled, kUnavailable: it did not happen.

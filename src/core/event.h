@@ -20,7 +20,7 @@
 #include "model/cluster.h"
 #include "model/job.h"
 #include "model/pool.h"
-#include "model/turn.h"
+#include "model/state_change.h"
 
 namespace falcon::core {
 
@@ -33,12 +33,7 @@ struct Now {
 
 // Falcon's own rows, read in one consistent snapshot. Attempts: those that are open or whose pool
 // row exists.
-struct StateLoaded {
-  std::vector<model::PoolRow> pools;
-  std::vector<model::AttemptRow> attempts;
-  std::vector<model::TurnRow> turns;
-  std::vector<model::BackoffRow> backoffs;
-};
+using StateLoaded = model::OwnState;
 
 struct ClusterObserved {
   model::ClusterRow row;
