@@ -22,7 +22,7 @@ IMPURE = [
     (r"#include <(ctime|time\.h|sys/time\.h)>|\b(system|steady|high_resolution|utc|tai|gps|file)_clock\b"
      r"|\bnow\(\)|\bgettimeofday\b|\bclock_gettime\b",
      "a clock", "take the time as an argument (base/time.h); the shell reads clocks"),
-    (r"#include <random>|\b(random_device|mt19937(_64)?|default_random_engine)\b|\bs?rand(om)?\(",
+    (r"#include <random>|\b(random_device|mt19937(_64)?|default_random_engine)\b|\bs?rand\(|(?<=::)s?random\(",
      "chance", "take entropy as an argument, or a seeded base/random.h"),
     (r"#include <(thread|mutex|shared_mutex|atomic|future|condition_variable|semaphore|latch|barrier"
      r"|stop_token)>|\bstd::(jthread|thread|mutex|atomic|async)\b",
