@@ -55,59 +55,55 @@ class Connection {
 
   void submit(std::string_view name, std::string_view actor) {
     const std::string body = fmt::format(
-        R"({{"name":"{}","actor":"{}","spec":{{"image":"python:3.12-slim",)"
-        R"("command":["python3","-c","print(1)"],"tpu_type":"v6e","topology":"4x4"}
-}
-}
-})",
+        R"({{"name":"{}","actor":"{}","spec":{{"image":"python:3.12-slim","command":["true"],)"
+        R"("tpu_type":"v6e","topology":"4x4"}}}})",
         name, actor);
-const std::string request = fmt::format(
-    "POST /v1/jobs HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\n"
-    "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
-    target_.port, target_.token, body.size(), body);
-std::string_view rest = request;
-while (!rest.empty()) {
-  const ssize_t sent = ::send(socket_, rest.data(), rest.size(), MSG_NOSIGNAL);
-  if (sent <= 0) give_up("the server closed the connection");
-  rest.remove_prefix(static_cast<std::size_t>(sent));
-}
-const std::string answer = receive();
-if (!answer.starts_with("HTTP/1.1 201 ")) give_up("not accepted: " + answer);
-}
+    const std::string request = fmt::format(
+        "POST /v1/jobs HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\n"
+        "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+        target_.port, target_.token, body.size(), body);
+    std::string_view rest = request;
+    while (!rest.empty()) {
+      const ssize_t sent = ::send(socket_, rest.data(), rest.size(), MSG_NOSIGNAL);
+      if (sent <= 0) give_up("the server closed the connection");
+      rest.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    const std::string answer = receive();
+    if (!answer.starts_with("HTTP/1.1 201 ")) give_up("not accepted: " + answer);
+  }
 
-private:
-void receive_more() {
-  char chunk[4096];
-  const ssize_t received = ::recv(socket_, chunk, sizeof chunk, 0);
-  if (received <= 0) give_up("the server closed the connection");
-  buffer_.append(chunk, static_cast<std::size_t>(received));
-}
+ private:
+  void receive_more() {
+    char chunk[4096];
+    const ssize_t received = ::recv(socket_, chunk, sizeof chunk, 0);
+    if (received <= 0) give_up("the server closed the connection");
+    buffer_.append(chunk, static_cast<std::size_t>(received));
+  }
 
-// One whole answer with a Content-Length, which the server always sends here.
-std::string receive() {
-  std::size_t head = 0;
-  while ((head = buffer_.find("\r\n\r\n")) == std::string::npos) receive_more();
-  std::string lower = buffer_.substr(0, head);
-  std::ranges::transform(lower, lower.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  constexpr std::string_view kLength = "content-length: ";
-  const std::size_t at = lower.find(kLength);
-  if (at == std::string::npos) give_up("an answer without Content-Length: " + lower);
-  std::size_t length = 0;
-  std::from_chars(lower.data() + at + kLength.size(), lower.data() + lower.size(), length);
-  const std::size_t whole = head + 4 + length;
-  while (buffer_.size() < whole) receive_more();
-  std::string answer = buffer_.substr(0, whole);
-  buffer_.erase(0, whole);
-  return answer;
-}
+  // One whole answer with a Content-Length, which the server always sends here.
+  std::string receive() {
+    std::size_t head = 0;
+    while ((head = buffer_.find("\r\n\r\n")) == std::string::npos) receive_more();
+    std::string lower = buffer_.substr(0, head);
+    std::ranges::transform(lower, lower.begin(), [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    constexpr std::string_view kLength = "content-length: ";
+    const std::size_t at = lower.find(kLength);
+    if (at == std::string::npos) give_up("an answer without Content-Length: " + lower);
+    std::size_t length = 0;
+    std::from_chars(lower.data() + at + kLength.size(), lower.data() + lower.size(), length);
+    const std::size_t whole = head + 4 + length;
+    while (buffer_.size() < whole) receive_more();
+    std::string answer = buffer_.substr(0, whole);
+    buffer_.erase(0, whole);
+    return answer;
+  }
 
-const Target& target_;
-int socket_;
-std::string buffer_;
-}
-;
+  const Target& target_;
+  int socket_;
+  std::string buffer_;
+};
 
 // What one client measured: milliseconds of each submit.
 std::vector<double> run_client(const Target& target, std::size_t number, Clock::time_point end) {
