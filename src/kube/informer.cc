@@ -260,7 +260,7 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
     auto self = shared_from_this();
     auto state = std::make_shared<Watch>();
     http::StreamHandler handler;
-    handler.on_start = [self, state, kind, used = *token](const http::Response& start) {
+    handler.on_start = [self, state, used = *token](const http::Response& start) {
       if (start.status == 401) self->kubernetes_.tokens().refuse(used);
       if (start.status / 100 == 2) return;
       state->refused = true;
