@@ -286,7 +286,8 @@ std::string status_document(const World& world) {
     pods.push_back(std::move(pod));
   }
   json::array faults;
-  for (const cloudsim::ArmedFault& fault : world.armed()) faults.push_back(to_string(fault.fault));
+  for (const cloudsim::ArmedFault& fault : world.armed())
+    faults.emplace_back(to_string(fault.fault));
   return json::serialize(json::object{{"clusters", std::move(clusters)},
                                       {"pools", std::move(pools)},
                                       {"nodes", std::move(nodes)},
