@@ -115,10 +115,10 @@ GoogleFace::GoogleFace(cloudsim::World& world, Tokens& tokens, Calendar calendar
 Answer GoogleFace::handle(const Call& call) {
   if (call.path.empty()) return no_such_path();
   if (call.path[0] == "computeMetadata") return metadata(call);
+  if (call.path[0] == "storage") return read_bucket(call, buckets_);
   if (!tokens_.valid(call.header("authorization"), world_.now())) return unauthenticated();
   if (call.path[0] == "v1") return container(call);
   if (call.path[0] == "compute" && call.path.size() > 2) return compute(call);
-  if (call.path[0] == "storage") return read_bucket(call, buckets_);
   return no_such_path();
 }
 

@@ -3,7 +3,8 @@
 //   /v1/projects/P/locations/L/clusters...          Container API
 //   /compute/v1/projects/P/zones/Z/reservations...  Compute
 //   /storage/v1/b/BUCKET/o...                       Cloud Storage, reading
-// All but the metadata server want a bearer token of it. Call under the world's lock.
+// The Container API and Compute want a bearer token of the metadata server; the buckets are public
+// to read. Call under the world's lock.
 #pragma once
 
 #include <filesystem>
