@@ -65,7 +65,8 @@ std::string words_of(const http::Response& response) {
   boost::system::error_code error;
   const json::value value = json::parse(response.body, error);
   if (error || !value.is_object())
-    return fmt::format("the server answers {}: {}", response.status, clean_text(response.body, 200));
+    return fmt::format("the server answers {}: {}", response.status,
+                       clean_text(response.body, 200));
   const json::object& problem = value.get_object();
   std::string words;
   if (const json::value* errors = problem.if_contains("errors"); errors && errors->is_array())
@@ -84,15 +85,21 @@ Error error_of(const http::Response& response) {
   switch (response.status) {
     case 400:
     case 413:
-    case 415: return {ErrorKind::kInvalid, words};
+    case 415:
+      return {ErrorKind::kInvalid, words};
     case 401:
       return {ErrorKind::kDenied,
               words + " (the token does not fit: is --data the folder of the running API server?)"};
-    case 403: return {ErrorKind::kDenied, words};
-    case 404: return {ErrorKind::kNotFound, words};
-    case 409: return {ErrorKind::kConflict, words};
-    case 429: return {ErrorKind::kThrottled, words};
-    case 503: return {ErrorKind::kUnavailable, words};
+    case 403:
+      return {ErrorKind::kDenied, words};
+    case 404:
+      return {ErrorKind::kNotFound, words};
+    case 409:
+      return {ErrorKind::kConflict, words};
+    case 429:
+      return {ErrorKind::kThrottled, words};
+    case 503:
+      return {ErrorKind::kUnavailable, words};
     default:
       return {response.status >= 500 ? ErrorKind::kUnknownOutcome : ErrorKind::kInternal, words};
   }
@@ -112,8 +119,10 @@ std::string encode_segment(std::string_view text) {
   for (const char c : text) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                        c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain) encoded += c;
-    else encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    if (plain)
+      encoded += c;
+    else
+      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return encoded;
 }
@@ -130,8 +139,9 @@ Result<std::string> Server::call(std::string method, const std::string& path, st
   if (!response) {
     Error error = response.error();
     if (error.kind == ErrorKind::kUnavailable)
-      error.what = fmt::format("the API server at {} is not there ({}); start it with \"falcon up\"",
-                               connection_.url, error.what);
+      error.what =
+          fmt::format("the API server at {} is not there ({}); start it with \"falcon up\"",
+                      connection_.url, error.what);
     return std::unexpected(std::move(error));
   }
   if (response->status / 100 != 2) return std::unexpected(error_of(*response));
@@ -209,7 +219,8 @@ Result<Cluster> Server::add_cluster(const model::ClusterRow& cluster) {
 Result<Cluster> Server::set_cluster(const std::string& id_or_name, const Query& changes) {
   json::object body;
   for (const auto& [field, value] : changes) body[field] = value;
-  FALCON_TRY(text, call("PATCH", "/v1/clusters/" + encode_segment(id_or_name), json::serialize(body)));
+  FALCON_TRY(text,
+             call("PATCH", "/v1/clusters/" + encode_segment(id_or_name), json::serialize(body)));
   return cluster_of_text(std::move(text));
 }
 
@@ -314,8 +325,9 @@ Result<std::string> Server::object_bytes(const std::string& endpoint, const std:
                                          const std::string& name, std::uint64_t offset) {
   const std::string url = fmt::format("{}/storage/v1/b/{}/o/{}?alt=media", endpoint,
                                       encode_segment(bucket), encode_segment(name));
-  FALCON_TRY(response,
-             fetch(url, {{"Range", fmt::format("bytes={}-{}", offset, offset + kLogPieceMax - 1)}}));
+  FALCON_TRY(
+      response,
+      fetch(url, {{"Range", fmt::format("bytes={}-{}", offset, offset + kLogPieceMax - 1)}}));
   if (response.status == 416) return std::string();  // nothing behind the offset
   if (response.status == 206) return std::move(response.body);
   if (response.status != 200) return no_bucket(response, bucket);
