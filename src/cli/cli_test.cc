@@ -25,7 +25,7 @@ constexpr const char* kJobId = "0193a000-0000-7000-8000-000000000001";
 
 struct JobJson {
   std::string status = "Running";
-  std::string reason;
+  std::string reason = "";
   std::string message = "Pod 运行中 (1/1 active)";
   std::string exit_code = "null";
   std::string topology = "2x2";
@@ -34,14 +34,14 @@ struct JobJson {
 
 std::string job_json(const JobJson& job) {
   return fmt::format(
-      R"({{"id":"{}","name":"train","actor":"ann","priority":0,"labels":{{}},"spec":{{"image":"i",)"
-      R"("command":["python3","-c","print('x')"],"args":[],"env":[],"tpu_type":"v6e","topology":"{}",)"
-      R"("supply_mode":"on-demand","timeout_seconds":3600,"termination_grace_seconds":30,"max_retries":0}},)"
-      R"("created_at":"2026-12-01T08:00:00Z","aborting_at":null,"version":7,"status":"{}","reason":"{}",)"
-      R"("message":"{}","message_code":"Running","message_arguments":["1","1"],"cluster":"c-id",)"
-      R"("node_pool_name":"falcon-pool","job_uid":"u","attempt":1,"provision":1,"exit_code":{},)"
-      R"("dispatched_at":null,"started_at":{},"finished_at":null,"aborted_at":null,"cleanup":"",)"
-      R"("cleanup_error":"","cluster_name":"c1","log_prefix":"gs://bucket/logs/{}/"}})",
+      R"j({{"id":"{}","name":"train","actor":"ann","priority":0,"labels":{{}},"spec":{{"image":"i",)j"
+      R"j("command":["python3","-c","print('x')"],"args":[],"env":[],"tpu_type":"v6e","topology":"{}",)j"
+      R"j("supply_mode":"on-demand","timeout_seconds":3600,"termination_grace_seconds":30,"max_retries":0}},)j"
+      R"j("created_at":"2026-12-01T08:00:00Z","aborting_at":null,"version":7,"status":"{}","reason":"{}",)j"
+      R"j("message":"{}","message_code":"Running","message_arguments":["1","1"],"cluster":"c-id",)j"
+      R"j("node_pool_name":"falcon-pool","job_uid":"u","attempt":1,"provision":1,"exit_code":{},)j"
+      R"j("dispatched_at":null,"started_at":{},"finished_at":null,"aborted_at":null,"cleanup":"",)j"
+      R"j("cleanup_error":"","cluster_name":"c1","log_prefix":"gs://bucket/logs/{}/"}})j",
       kJobId, job.topology, job.status, job.reason, job.message, job.exit_code, job.started_at,
       kJobId);
 }
@@ -160,7 +160,7 @@ TEST_F(Cli, SubmitsByFlagsAndLeavesTheCommandAlone) {
             kExitOk)
       << err();
   const std::string& body = requests_.at(0).body;
-  EXPECT_THAT(body, HasSubstr(R"(["python3","-c","print(1)","--","--help"])"));
+  EXPECT_THAT(body, HasSubstr(R"j(["python3","-c","print(1)","--","--help"])j"));
   EXPECT_THAT(body, HasSubstr(R"("timeout_seconds":5400)"));
   EXPECT_THAT(body, HasSubstr(R"("flex-start")"));
   EXPECT_THAT(body, HasSubstr(R"({"name":"A","value":"1=2"})"));

@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "base/text.h"
-#include "wire/wire.h"
+#include "cli/rows.h"
 
 namespace falcon::cli {
 namespace {
@@ -41,7 +41,7 @@ const json::array& items_of(const json::value& list) {
 Result<Job> job_of(const json::value& value) {
   Job job;
   job.json = json::serialize(value);
-  FALCON_TRY(row, wire::job_from_json(job.json));
+  FALCON_TRY(row, job_from_json(job.json));
   job.row = std::move(row);
   const json::object& object = value.get_object();
   job.message = text_of(object, "message");
@@ -56,7 +56,7 @@ Result<Job> job_of_text(const std::string& text) {
 }
 
 Result<Cluster> cluster_of_text(std::string text) {
-  FALCON_TRY(row, wire::cluster_from_json(text));
+  FALCON_TRY(row, cluster_from_json(text));
   return Cluster{std::move(row), std::move(text)};
 }
 
@@ -149,7 +149,7 @@ Result<std::string> Server::call(std::string method, const std::string& path, st
 }
 
 Result<Job> Server::submit(const model::JobRow& job) {
-  FALCON_TRY(text, call("POST", "/v1/jobs", wire::submit_to_json(job)));
+  FALCON_TRY(text, call("POST", "/v1/jobs", new_job_to_json(job)));
   return job_of_text(text);
 }
 
@@ -212,7 +212,7 @@ Result<Cluster> Server::cluster(const std::string& id_or_name) {
 }
 
 Result<Cluster> Server::add_cluster(const model::ClusterRow& cluster) {
-  FALCON_TRY(text, call("POST", "/v1/clusters", wire::new_cluster_to_json(cluster)));
+  FALCON_TRY(text, call("POST", "/v1/clusters", new_cluster_to_json(cluster)));
   return cluster_of_text(std::move(text));
 }
 
@@ -234,7 +234,7 @@ Result<std::vector<Pool>> Server::pools() {
   std::vector<Pool> pools;
   for (const json::value& item : items_of(list)) {
     std::string document = json::serialize(item);
-    FALCON_TRY(row, wire::pool_from_json(document));
+    FALCON_TRY(row, pool_from_json(document));
     pools.push_back({std::move(row), std::move(document)});
   }
   return pools;
