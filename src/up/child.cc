@@ -8,14 +8,18 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <thread>
 #include <utility>
+
+#include "base/time.h"
 
 namespace falcon::up {
 namespace {
 
-int code_of(int status) {
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
+constexpr Duration kLookEvery{10};
+constexpr Duration kStopLimit{15'000};  // then SIGKILL
+
+int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
 // Between fork and exec: only what is safe after a fork of a process with threads.
 [[noreturn]] void become(char* const* arguments) {
@@ -43,8 +47,7 @@ Result<Child> Child::start(const std::vector<std::string>& arguments) {
   return Child(pid);
 }
 
-Child::Child(Child&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), code_(other.code_) {}
+Child::Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)), code_(other.code_) {}
 
 std::optional<int> Child::exit_code() {
   if (pid_ < 0) return code_;
@@ -58,11 +61,10 @@ std::optional<int> Child::exit_code() {
 void Child::stop() {
   if (pid_ < 0) return;
   ::kill(pid_, SIGTERM);
-  int status = 0;
-  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  for (Duration waited{0}; !exit_code(); waited += kLookEvery) {
+    if (waited >= kStopLimit) ::kill(pid_, SIGKILL);
+    std::this_thread::sleep_for(kLookEvery);
   }
-  pid_ = -1;
-  code_ = code_of(status);
 }
 
 }  // namespace falcon::up

@@ -21,7 +21,7 @@ class Child {
 
   // Empty while it runs; else its exit code, 128 + n for a signal.
   std::optional<int> exit_code();
-  // SIGTERM, and its end.
+  // SIGTERM and its end; SIGKILL when that takes more than 15 s.
   void stop();
 
  private:

@@ -16,9 +16,9 @@ namespace falcon::up {
 namespace {
 
 std::unexpected<Error> no_folder(const std::string& path, const std::string& why) {
-  return fail(ErrorKind::kDenied,
-              fmt::format("the data folder {} can't be used: {}; name another one with --data", path,
-                          why));
+  return fail(
+      ErrorKind::kDenied,
+      fmt::format("the data folder {} can't be used: {}; name another one with --data", path, why));
 }
 
 }  // namespace
@@ -35,9 +35,10 @@ Result<DataFolder> DataFolder::open(const std::string& path) {
     const int number = errno;
     ::close(lock);
     if (number != EWOULDBLOCK) return no_folder(path, std::strerror(number));
-    return fail(ErrorKind::kConflict,
-                fmt::format("another falcon runs in {}; stop it, or name another folder with --data",
-                            path));
+    return fail(
+        ErrorKind::kConflict,
+        fmt::format("another falcon runs in {}; stop it, or name another folder with --data",
+                    path));
   }
   return DataFolder(path, lock);
 }

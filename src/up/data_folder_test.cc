@@ -26,7 +26,7 @@ class DataFolderTest : public ::testing::Test {
 TEST_F(DataFolderTest, IsMadeForItsOwnerAlone) {
   const auto folder = DataFolder::open(root_ + "/a/b");
   ASSERT_TRUE(folder) << folder.error().what;
-  struct stat status {};
+  struct stat status{};
   ASSERT_EQ(::stat((root_ + "/a/b").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777u, 0700u);
 }
