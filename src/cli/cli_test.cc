@@ -436,6 +436,25 @@ TEST_F(Cli, HelpsWithTypingSlips) {
   EXPECT_THAT(requests_, IsEmpty());
 }
 
+TEST_F(Cli, TakesAFileOrFlagsNotBoth) {
+  files_["job.yaml"] = "name: x";
+  EXPECT_EQ(run({"submit", "-f", "job.yaml", "--image", "i"}), kExitUsage);
+  EXPECT_EQ(err(), "falcon submit: --image does not go with --file; write it into the file\n");
+  EXPECT_EQ(run({"submit", "-f", "job.yaml", "--", "x"}), kExitUsage);
+  EXPECT_THAT(requests_, IsEmpty());
+}
+
+TEST_F(Cli, FindsMistakesWithoutAServer) {
+  files_.clear();
+  files_["job.yaml"] = "nmae: x";
+  EXPECT_EQ(run({"submit", "-f", "job.yaml"}), kExitUsage);
+  EXPECT_THAT(err(), HasSubstr("job.yaml:1: nmae"));
+  EXPECT_EQ(run({"submit", "-f", "none.yaml"}), kExitUsage);
+  EXPECT_THAT(err(), HasSubstr("falcon: none.yaml: No such file"));
+  EXPECT_EQ(run({"version"}), kExitUnreachable);
+  EXPECT_THAT(out(), StartsWith("falcon "));
+}
+
 TEST_F(Cli, ShowsHelp) {
   EXPECT_EQ(run({"help"}), kExitOk);
   for (const char* words : {"submit", "apiserver", "controller", "sim", "up", "Exit codes"})

@@ -128,10 +128,11 @@ std::string encode_segment(std::string_view text) {
 }
 
 Result<std::string> Server::call(std::string method, const std::string& path, std::string body) {
+  if (!connection_) return std::unexpected(connection_.error());
   http::Request request;
   request.method = std::move(method);
-  request.url = connection_.url + path;
-  request.headers = {{"Authorization", "Bearer " + connection_.token}};
+  request.url = connection_->url + path;
+  request.headers = {{"Authorization", "Bearer " + connection_->token}};
   if (!language_.empty()) request.headers.emplace_back("Accept-Language", language_);
   if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
   request.body = std::move(body);
@@ -141,7 +142,7 @@ Result<std::string> Server::call(std::string method, const std::string& path, st
     if (error.kind == ErrorKind::kUnavailable)
       error.what =
           fmt::format("the API server at {} is not there ({}); start it with \"falcon up\"",
-                      connection_.url, error.what);
+                      connection_->url, error.what);
     return std::unexpected(std::move(error));
   }
   if (response->status / 100 != 2) return std::unexpected(error_of(*response));

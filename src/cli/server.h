@@ -65,8 +65,9 @@ using Query = std::vector<std::pair<std::string, std::string>>;
 
 class Server {
  public:
-  // `language`: what the reader reads; empty: the installation's. `io` must outlive this.
-  Server(const Io& io, Connection connection, std::string language)
+  // `connection` may be an error: each call answers with it. `language`: what the reader reads;
+  // empty: the installation's. `io` must outlive this.
+  Server(const Io& io, Result<Connection> connection, std::string language)
       : io_(io), connection_(std::move(connection)), language_(std::move(language)) {}
 
   Result<Job> submit(const model::JobRow& job);
@@ -99,7 +100,7 @@ class Server {
   Result<http::Response> fetch(const std::string& url, http::Headers headers);
 
   const Io& io_;
-  Connection connection_;
+  Result<Connection> connection_;
   std::string language_;
 };
 
