@@ -17,7 +17,7 @@ from local_falcon import LocalFalcon  # noqa: E402
 
 def find_binary():
     if "FALCON_BINARY" in os.environ:
-        return pathlib.Path(os.environ["FALCON_BINARY"])
+        return pathlib.Path(os.environ["FALCON_BINARY"]).resolve()
     built = [ROOT / "build" / preset / "falcon" for preset in ("release", "test")]
     built = [path for path in built if path.exists()]
     if not built:

@@ -25,7 +25,7 @@ def check_ends(falcon, wanted):
     falcon.wait_until_empty(90)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_kill_at_random_moments(falcon, examples, seed):
     moments = random.Random(seed)
     wanted = submit_a_mix(falcon, examples)
@@ -36,6 +36,7 @@ def test_kill_at_random_moments(falcon, examples, seed):
     check_ends(falcon, wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reason", ["Waiting", "Provisioning", "WaitingForNode", "Dispatching"])
 def test_kill_in_each_phase(falcon, examples, reason):
     job = falcon.submit(examples / "four-hosts.yaml")
@@ -59,6 +60,7 @@ def test_kill_while_it_runs_and_stay_away_until_it_has_ended(falcon, examples):
     check_ends(falcon, {job: "Succeeded"})
 
 
+@pytest.mark.slow
 def test_kill_while_it_aborts(falcon, examples):
     job = falcon.submit(examples / "endless.yaml")
     falcon.wait_for(job, 90, "Running")
@@ -68,6 +70,7 @@ def test_kill_while_it_aborts(falcon, examples):
     check_ends(falcon, {job: "Aborted"})
 
 
+@pytest.mark.slow
 def test_the_api_server_dies_and_comes_back(falcon, examples):
     job = falcon.submit(examples / "four-hosts.yaml")
     falcon.wait_for_reason(job, 60, "Provisioning", "WaitingForNode", "Dispatching")

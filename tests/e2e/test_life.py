@@ -108,6 +108,7 @@ def test_abort_while_it_runs(falcon, examples):
     assert refused.returncode == 1 and "Aborted" in refused.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reason", ["Provisioning", "WaitingForNode", "Dispatching"])
 def test_abort_before_it_runs(falcon, examples, reason):
     job = falcon.submit(examples / "endless.yaml")
@@ -122,6 +123,7 @@ def test_abort_before_it_runs(falcon, examples, reason):
     falcon.wait_until_empty(90)
 
 
+@pytest.mark.slow
 def test_the_time_limit_ends_it(falcon, examples):
     job = falcon.submit(examples / "endless.yaml", timeout_seconds=4)
     row = falcon.wait_for(job, 90, *TERMINAL)
@@ -130,6 +132,7 @@ def test_the_time_limit_ends_it(falcon, examples):
     falcon.wait_until_empty(60)
 
 
+@pytest.mark.slow
 def test_one_queue_serves_actors_in_turn(falcon, examples):
     falcon.run("cluster", "set", falcon.clusters[1][0], "--status", "maintenance")
     jobs = [falcon.submit(examples / "matrix-benchmark.yaml", SECONDS='"1"', name=f"{actor}-{number}", actor=actor)
@@ -142,6 +145,7 @@ def test_one_queue_serves_actors_in_turn(falcon, examples):
     falcon.wait_until_empty(60)
 
 
+@pytest.mark.slow
 def test_arguments_arrive_byte_for_byte(falcon):
     wild = ["it's", 'a "b" c', "$HOME", "`id`", "*", "", "-n", "line\nline", "a\tb", "日本語", "\\",
             ";echo x", "#c", "&&", "$(HOME)", "$$(HOME)"]
