@@ -340,7 +340,7 @@ int print_help(const Io& io, CLI::App& app, std::span<const std::string> path) {
 
 // The language that the server is asked for, or a complaint.
 Result<std::string> language_asked_for(const Io& io, const std::string& given) {
-  const std::string text = given.empty() ? io.environment("FALCON_LANGUAGE").value_or("") : given;
+  std::string text = given.empty() ? io.environment("FALCON_LANGUAGE").value_or("") : given;
   if (text.empty()) return text;
   const auto language = words::language_from_string(text);
   if (!language)

@@ -38,6 +38,7 @@ Result<Child> Child::start(const std::vector<std::string>& arguments) {
   std::vector<std::string> words{"falcon"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   const pid_t pid = ::fork();
