@@ -370,6 +370,34 @@ TEST_F(Cli, FollowsALogToTheJobsEnd) {
   EXPECT_THAT(ranges, ElementsAre(StartsWith("bytes=0-"), StartsWith("bytes=4-")));
 }
 
+TEST_F(Cli, ReadsTheBucketWithATokenAndRenewsIt) {
+  const std::string token = "GET /computeMetadata/v1/instance/service-accounts/default/token";
+  answer("GET /v1/version", 200, kVersionJson);
+  answer("GET /v1/jobs/train", 200, job_json({}));
+  answer("GET " + kJobPath, 200, job_json({.status = "Succeeded", .message = ""}));
+  answer(token, 200, R"({"access_token":"t1","expires_in":3600,"token_type":"Bearer"})");
+  answer(token, 200, R"({"access_token":"t2","expires_in":3600,"token_type":"Bearer"})");
+  answer(kObjects, 200, "{}");
+  answer(kObjects, 401, "{}");
+  answer(kObjects, 200, "{}");
+  EXPECT_EQ(run({"logs", "-f", "train"}), kExitOk) << err();
+  std::vector<std::string> used;
+  for (const http::Request& request : requests_)
+    for (const auto& [name, value] : request.headers)
+      if (name == "Authorization" && request.url.find("/storage/") != std::string::npos)
+        used.push_back(value);
+  EXPECT_THAT(used, ElementsAre("Bearer t1", "Bearer t1", "Bearer t2", "Bearer t2"));
+}
+
+TEST_F(Cli, SaysHowToReadABucketThatIsClosed) {
+  environment_["FALCON_GOOGLE_TOKEN"] = "mine";
+  answer("GET /v1/version", 200, kVersionJson);
+  answer("GET /v1/jobs/train", 200, job_json({}));
+  answer(kObjects, 403, "{}");
+  EXPECT_EQ(run({"logs", "train"}), kExitFailed);
+  EXPECT_THAT(err(), HasSubstr("bucket bucket can't be read (403): set FALCON_GOOGLE_TOKEN"));
+}
+
 TEST_F(Cli, NamesThePodBeforeEachLineWhenThereAreSeveral) {
   answer("GET /v1/version", 200, kVersionJson);
   answer("GET /v1/jobs/train", 200, job_json({.topology = "4x4"}));

@@ -14,6 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr Duration kMetadataTimeout{2'000};
 constexpr std::size_t kPageSize = 200;
 constexpr std::size_t kLogPieceMax = 8u << 20;  // bytes of one reading of a log
 
@@ -271,13 +272,38 @@ Result<Version> Server::version() {
                  text_of(object, "storage_endpoint"), std::move(text)};
 }
 
-Result<http::Response> Server::fetch(const std::string& url, http::Headers headers) {
+void Server::get_storage_token(const std::string& endpoint) {
+  storage_token_ = io_.environment("FALCON_GOOGLE_TOKEN").value_or("");
+  if (!storage_token_->empty()) return;
+  const std::string host = io_.environment("GCE_METADATA_HOST").value_or("");
   http::Request request;
-  request.url = url;
-  request.headers = std::move(headers);
-  if (const auto token = io_.environment("FALCON_GOOGLE_TOKEN"); token && !token->empty())
-    request.headers.emplace_back("Authorization", "Bearer " + *token);
-  return io_.send(std::move(request));
+  request.url = !host.empty()                   ? "http://" + host
+                : endpoint.starts_with("http:") ? endpoint
+                                                : "http://metadata.google.internal";
+  request.url += "/computeMetadata/v1/instance/service-accounts/default/token";
+  request.headers = {{"Metadata-Flavor", "Google"}};
+  request.timeout = kMetadataTimeout;
+  const Result<http::Response> response = io_.send(std::move(request));
+  if (!response || response->status != 200) return;
+  if (const Result<json::value> token = parse(response->body))
+    storage_token_ = text_of(token->get_object(), "access_token");
+}
+
+Result<http::Response> Server::fetch(const std::string& endpoint, const std::string& path,
+                                     const http::Headers& headers) {
+  for (bool again = false;; again = true) {
+    const bool had_token = storage_token_.has_value();
+    if (!had_token) get_storage_token(endpoint);
+    http::Request request;
+    request.url = endpoint + path;
+    request.headers = headers;
+    if (!storage_token_->empty())
+      request.headers.emplace_back("Authorization", "Bearer " + *storage_token_);
+    Result<http::Response> response = io_.send(std::move(request));
+    const bool has_expired = response && response->status == 401 && had_token && !again;
+    if (!has_expired) return response;
+    storage_token_.reset();  // an hour of following a log is longer than a token lives
+  }
 }
 
 namespace {
@@ -303,9 +329,9 @@ Result<std::vector<StoredObject>> Server::objects(const std::string& endpoint,
   do {
     Query query{{"prefix", prefix}};
     if (!page_token.empty()) query.emplace_back("pageToken", page_token);
-    const std::string url =
-        fmt::format("{}/storage/v1/b/{}/o{}", endpoint, encode_segment(bucket), query_text(query));
-    FALCON_TRY(response, fetch(url, {}));
+    const std::string path =
+        fmt::format("/storage/v1/b/{}/o{}", encode_segment(bucket), query_text(query));
+    FALCON_TRY(response, fetch(endpoint, path, {}));
     if (response.status == 404) return objects;  // the bucket is made with its first object
     if (response.status != 200) return no_bucket(response, bucket);
     FALCON_TRY(list, parse(response.body));
@@ -324,11 +350,10 @@ Result<std::vector<StoredObject>> Server::objects(const std::string& endpoint,
 
 Result<std::string> Server::object_bytes(const std::string& endpoint, const std::string& bucket,
                                          const std::string& name, std::uint64_t offset) {
-  const std::string url = fmt::format("{}/storage/v1/b/{}/o/{}?alt=media", endpoint,
-                                      encode_segment(bucket), encode_segment(name));
-  FALCON_TRY(
-      response,
-      fetch(url, {{"Range", fmt::format("bytes={}-{}", offset, offset + kLogPieceMax - 1)}}));
+  const std::string path =
+      fmt::format("/storage/v1/b/{}/o/{}?alt=media", encode_segment(bucket), encode_segment(name));
+  const std::string range = fmt::format("bytes={}-{}", offset, offset + kLogPieceMax - 1);
+  FALCON_TRY(response, fetch(endpoint, path, {{"Range", range}}));
   if (response.status == 416) return std::string();  // nothing behind the offset
   if (response.status == 206) return std::move(response.body);
   if (response.status != 200) return no_bucket(response, bucket);
