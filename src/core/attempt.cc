@@ -291,9 +291,14 @@ bool Core::State::abort_needs_look(Pool& pool) {
   const WorkloadLook* look = looked_since(pool, pool.job->abort_seen);
   if (look == nullptr) return true;
   if (!look->workload || look->workload->verdict == WorkloadView::Verdict::kNone) return false;
-  if (!pool.job->verdict) judge_workload(*pool.job, pool, *look->workload);
-  mark(pool.job);
-  if (!pool.job->verdict) wake(pool, mono() + Duration(1'000));
+  if (ended_by_deletion(*look->workload)) return false;
+  if (!pool.job->verdict) {
+    judge_workload(*pool.job, pool, *look->workload);
+    if (pool.job->verdict)
+      mark(pool.job);
+    else
+      wake(pool, mono() + Duration(1'000));  // its pods' news may come a little later
+  }
   return true;
 }
 
@@ -308,7 +313,6 @@ void Core::State::remove_workload(Pool& pool) {
                                    ? cluster->second->row.kubernetes_namespace
                                    : std::string("default");
   if (!attempt.remove_since) attempt.remove_since = mono();
-  if (!attempt.remove_since_wall) attempt.remove_since_wall = wall();
   const model::PoolName name = pool.row.name;
   const std::uint32_t number = attempt.row.number;
   attempt.remove = send(

@@ -8,6 +8,8 @@ namespace falcon::core {
 std::string Core::State::check_indexes() const {
   std::map<const QueueRecord*, std::size_t> waiting;
   for (const auto& [id, job] : jobs_) {
+    if (job->slot != nullptr && !job->slot->holders.contains(job.get()))
+      return "a job's slot does not know of it";
     if (job->queue != nullptr && !job->acquiring) {
       ++waiting[job->queue];
       if (!job->queue->queue.contains(&job->waiting)) return "a waiting job is not in its queue";
@@ -18,6 +20,15 @@ std::string Core::State::check_indexes() const {
     const auto found = waiting.find(queue.get());
     const std::size_t counted = found == waiting.end() ? 0 : found->second;
     if (queue->queue.size() != counted) return "a queue's size is not the number of its jobs";
+    const bool free_slot = queue->holders.empty() && queue->cluster != nullptr && ready() &&
+                           queue->cluster->row.status == model::ClusterStatus::kActive &&
+                           queue->cluster->gke->listed;
+    if (free_slot)
+      if (const Waiting* next = queue->queue.pick(settings_.full_rotation)) {
+        const Job& job = *jobs_.at(*next->id);
+        if (job.slot == nullptr && job.write == 0 && job.read == 0 && !job.must_read)
+          return "a slot is free while " + job.id.value() + " waits";
+      }
     for (const Job* holder : queue->holders)
       if (holder->slot != queue.get()) return "a slot's holder does not know of it";
   }

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "core/state.h"
+#include "model/names.h"
 
 namespace falcon::core {
 namespace {
@@ -71,8 +72,13 @@ JobState Core::State::wanted_state(Job& job) {
     return want;
   }
   if (!job.acquiring) {
-    // A row that says it was acquiring when nobody remembers a pool: it goes on where it was.
-    if (job.queue == nullptr && holds_slot_reason(job.state.reason)) {
+    // A row that says it was acquiring when nobody remembers a pool: it goes on where it was, and
+    // keeps its slot, unless it had taken an idle pool: that needed none.
+    const bool took_idle =
+        !job.state.node_pool_name.empty() &&
+        job.state.node_pool_name !=
+            model::pool_name(settings_.installation, job.id, job.state.provision);
+    if (job.queue == nullptr && holds_slot_reason(job.state.reason) && !took_idle) {
       const auto cluster = clusters_.find(job.state.cluster);
       if (cluster != clusters_.end() && offers(*cluster->second, job)) {
         job.queue = &queue_of(*cluster->second, *job.shape);
@@ -213,6 +219,13 @@ void Core::State::describe_attempt(Job& job, Pool& pool, JobState& want) {
   }
 }
 
+// The verdict came of the Job's deletion, ours or a person's: it says nothing of the program.
+bool Core::State::ended_by_deletion(const WorkloadView& workload) const {
+  if (!workload.deleting) return false;
+  return !workload.finished_at || !workload.deletion_at ||
+         *workload.finished_at > *workload.deletion_at;
+}
+
 // Only facts about the Job, its pods and its own limits end an attempt; not being able to look
 // changes nothing.
 void Core::State::judge_attempt(Job& job, Pool& pool) {
@@ -221,10 +234,7 @@ void Core::State::judge_attempt(Job& job, Pool& pool) {
   if (attempt.create == Attempt::Create::kRefused) return;  // judged where it was refused
   const WorkloadView* workload = workload_of(pool);
   if (workload != nullptr && workload->verdict != WorkloadView::Verdict::kNone) {
-    const bool after_our_delete =
-        attempt.remove_since_wall &&
-        (!workload->finished_at || *workload->finished_at > *attempt.remove_since_wall);
-    if (!after_our_delete && !(FALCON_MUTANT(kAbortOverResult) && job.aborting_at)) {
+    if (!ended_by_deletion(*workload) && !(FALCON_MUTANT(kAbortOverResult) && job.aborting_at)) {
       judge_workload(job, pool, *workload);
       return;
     }
@@ -298,7 +308,7 @@ void Core::State::judge_limits(Job& job, Pool& pool) {
     const WorkloadLook* look = looked_since(pool, mono() - Duration(5'000));
     if (look == nullptr) return;
     if (look->workload && look->workload->verdict != WorkloadView::Verdict::kNone) {
-      judge_workload(job, pool, *look->workload);
+      if (!ended_by_deletion(*look->workload)) judge_workload(job, pool, *look->workload);
       return;
     }
     job.verdict = failed(Reason::kTimeout, make_message(MessageCode::kTimeout,
@@ -374,7 +384,6 @@ void Core::State::settle_aborting(Job& job, JobState& want) {
   want.reason = Reason::kNone;
   if (may_run && !told_too_early) {
     want.message = make_message(MessageCode::kAborting);
-    mark(job.pool);
     return;
   }
   want.status = JobStatus::kAborted;

@@ -197,8 +197,11 @@ void Core::State::link(Pool& pool) {
   if (cluster == clusters_.end() || job.shape == nullptr) return;
   QueueRecord& queue = queue_of(*cluster->second, *job.shape);
   job.queue = &queue;
-  const bool had_slot =
-      pool.row.owner == job.id && job.state.status == model::JobStatus::kPending;
+  const model::Reason reason = job.state.reason;
+  const bool row_has_slot = reason == model::Reason::kClusterBusy ||
+                            reason == model::Reason::kProvisioning;  // before it had this pool
+  const bool had_slot = job.state.status == model::JobStatus::kPending &&
+                        (pool.row.owner == job.id || row_has_slot);
   if (had_slot) take_slot(job, queue);
 }
 

@@ -277,6 +277,7 @@ void Core::State::step_accepted(Pool& pool) {
     offer(pool);
     return;
   }
+  if (pool.attempt && !still_wanted(pool)) return;  // its clean-up is under way
   const bool operation_failed =
       pool.operation_view && pool.operation_view->done && pool.operation_view->error;
   if (operation_failed) {

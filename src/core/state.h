@@ -115,7 +115,6 @@ struct Attempt {
   bool remove_accepted = false;
   Retry remove_retry;
   std::optional<MonoTime> remove_since;     // first delete of this process
-  std::optional<WallTime> remove_since_wall;
   std::uint64_t look = 0;              // LookAtWorkload under way
   MonoTime look_asked{};
   std::optional<WorkloadLook> looked;  // answer of the last look that succeeded
@@ -343,6 +342,7 @@ class Core::State {
   void describe_attempt(Job& job, Pool& pool, model::JobState& want);
   void judge_attempt(Job& job, Pool& pool);
   void judge_workload(Job& job, Pool& pool, const WorkloadView& workload);
+  bool ended_by_deletion(const WorkloadView& workload) const;
   void judge_limits(Job& job, Pool& pool);
   void apply_verdict(const Job& job, model::JobState& want) const;
   void settle_aborting(Job& job, model::JobState& want);

@@ -74,8 +74,10 @@ void Core::State::take_listing(Gke& gke, const PoolListing& listing) {
   for (const auto& [id, row] : clusters_)
     if (row->gke == &gke)
       for (auto it = queues_.lower_bound({id, {}}); it != queues_.end() && it->first.cluster == id;
-           ++it)
+           ++it) {
         mark(it->second.get());
+        for (Job* holder : it->second->holders) mark(holder);
+      }
   sweep_pools(gke, listing);
 }
 

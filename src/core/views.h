@@ -76,6 +76,7 @@ struct WorkloadView {
   model::JobId job;           // label
   std::uint32_t attempt = 0;  // label
   bool deleting = false;      // has a deletionTimestamp
+  std::optional<WallTime> deletion_at;  // that timestamp: when its deletion was asked for
   Verdict verdict = Verdict::kNone;
   std::string words;          // reason and message of the deciding condition
   std::optional<WallTime> finished_at;  // of the deciding condition

@@ -92,6 +92,8 @@ void Core::State::read_row(Job& job) {
       read_job.must_read = false;
       read_job.retry = {};
       take_row(read_job, std::get<model::JobRow>(done.payload));
+      mark(read_job.queue);
+      mark(read_job.pool);
     } else if (done.error->kind == ErrorKind::kNotFound) {
       observe(JobVanished{id});
     } else {

@@ -129,6 +129,7 @@ core::WorkloadView workload_view(const cloudsim::Object& object, WallTime epoch)
   view.job = model::JobId(label_of(*object.labels, model::kJobLabel));
   view.attempt = number_of(label_of(*object.labels, model::kAttemptLabel));
   view.deleting = object.deletion_at.has_value();
+  view.deletion_at = wall_of(object.deletion_at, epoch);
   for (const cloudsim::Condition& condition : job.conditions) {
     if (!condition.status) continue;
     const bool success = condition.type == "Complete" || condition.type == "SuccessCriteriaMet";

@@ -38,9 +38,8 @@ void Laws::violate(int law, const std::string& words) {
 }
 
 bool Laws::takes_idle_pool(const JobRow& row) const {
-  if (row.state.node_pool_name.empty()) return false;
-  const auto found = database_->pools().find(row.state.node_pool_name);
-  return found != database_->pools().end() && found->second.owner != row.id;
+  return !row.state.node_pool_name.empty() &&
+         row.state.node_pool_name != model::pool_name(installation_, row.id, row.state.provision);
 }
 
 void Laws::job_written(const JobRow& before, const JobRow& after) {
