@@ -72,16 +72,16 @@ class Reply {
 using Handler = std::function<void(ServerRequest, Reply)>;
 
 struct ServerSettings {
-  std::string address = "127.0.0.1";      // an IP address
-  std::uint16_t port = 0;                 // 0: any free one
-  std::string certificate_pem;            // chain; empty: no TLS
+  std::string address = "127.0.0.1";  // an IP address
+  std::uint16_t port = 0;             // 0: any free one
+  std::string certificate_pem;        // chain; empty: no TLS
   std::string private_key_pem;
   std::size_t body_bytes_max = 1u << 20;  // of a request
   std::uint32_t header_bytes_max = 32u << 10;
-  std::size_t connections_max = 1000;     // more wait in the system's queue
+  std::size_t connections_max = 1000;  // more wait in the system's queue
   std::size_t stream_bytes_unread_max = 64u << 20;
-  Duration idle_max{75'000};              // between requests of a connection
-  Duration request_max{30'000};           // to send one request, or to read a piece of an answer
+  Duration idle_max{75'000};     // between requests of a connection
+  Duration request_max{30'000};  // to send one request, or to read a piece of an answer
   // What the server itself refuses (400, 408, 413, 431, 500): makes the answer of it. Plain text
   // when empty.
   std::function<ServerResponse(int status, std::string_view what)> refuse;
