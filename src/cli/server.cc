@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "base/text.h"
-#include "cli/rows.h"
+#include "wire/wire.h"
 
 namespace falcon::cli {
 namespace {
@@ -40,15 +40,11 @@ const json::array& items_of(const json::value& list) {
 }
 
 Result<Job> job_of(const json::value& value) {
-  Job job;
-  job.json = json::serialize(value);
-  FALCON_TRY(row, job_from_json(job.json));
-  job.row = std::move(row);
-  const json::object& object = value.get_object();
-  job.message = text_of(object, "message");
-  job.cluster_name = text_of(object, "cluster_name");
-  job.log_prefix = text_of(object, "log_prefix");
-  return job;
+  std::string text = json::serialize(value);
+  FALCON_TRY(read, wire::job_from_json(text));
+  return Job{std::move(read.row), std::move(read.extras.message),
+             std::move(read.extras.cluster_name), std::move(read.extras.log_prefix),
+             std::move(text)};
 }
 
 Result<Job> job_of_text(const std::string& text) {
@@ -57,28 +53,15 @@ Result<Job> job_of_text(const std::string& text) {
 }
 
 Result<Cluster> cluster_of_text(std::string text) {
-  FALCON_TRY(row, cluster_from_json(text));
+  FALCON_TRY(row, wire::cluster_from_json(text));
   return Cluster{std::move(row), std::move(text)};
 }
 
-// "field: what; field: what" of a problem document, else its detail, else what there is.
+// What a problem document says, else what there is.
 std::string words_of(const http::Response& response) {
-  boost::system::error_code error;
-  const json::value value = json::parse(response.body, error);
-  if (error || !value.is_object())
-    return fmt::format("the server answers {}: {}", response.status,
-                       clean_text(response.body, 200));
-  const json::object& problem = value.get_object();
-  std::string words;
-  if (const json::value* errors = problem.if_contains("errors"); errors && errors->is_array())
-    for (const json::value& entry : errors->get_array()) {
-      if (!entry.is_object()) continue;
-      if (!words.empty()) words += "; ";
-      words += text_of(entry.get_object(), "field") + ": " + text_of(entry.get_object(), "what");
-    }
-  if (words.empty()) words = text_of(problem, "detail");
-  if (words.empty()) words = text_of(problem, "title");
-  return words;
+  const std::string words = wire::problem_from_json(response.body).detail;
+  if (!words.empty()) return words;
+  return fmt::format("the server answers {}: {}", response.status, clean_text(response.body, 200));
 }
 
 Error error_of(const http::Response& response) {
@@ -151,7 +134,7 @@ Result<std::string> Server::call(std::string method, const std::string& path, st
 }
 
 Result<Job> Server::submit(const model::JobRow& job) {
-  FALCON_TRY(text, call("POST", "/v1/jobs", new_job_to_json(job)));
+  FALCON_TRY(text, call("POST", "/v1/jobs", wire::submit_json(job)));
   return job_of_text(text);
 }
 
@@ -214,7 +197,7 @@ Result<Cluster> Server::cluster(const std::string& id_or_name) {
 }
 
 Result<Cluster> Server::add_cluster(const model::ClusterRow& cluster) {
-  FALCON_TRY(text, call("POST", "/v1/clusters", new_cluster_to_json(cluster)));
+  FALCON_TRY(text, call("POST", "/v1/clusters", wire::cluster_json(cluster)));
   return cluster_of_text(std::move(text));
 }
 
@@ -233,12 +216,11 @@ Result<std::string> Server::remove_cluster(const std::string& id_or_name) {
 Result<std::vector<Pool>> Server::pools() {
   FALCON_TRY(text, call("GET", "/v1/pools"));
   FALCON_TRY(list, parse(text));
+  const json::array& items = items_of(list);
+  FALCON_TRY(state, wire::own_state_from_json(json::serialize(json::object{{"pools", items}})));
   std::vector<Pool> pools;
-  for (const json::value& item : items_of(list)) {
-    std::string document = json::serialize(item);
-    FALCON_TRY(row, pool_from_json(document));
-    pools.push_back({std::move(row), std::move(document)});
-  }
+  for (std::size_t i = 0; i < state.pools.size() && i < items.size(); ++i)
+    pools.push_back({std::move(state.pools[i]), json::serialize(items[i])});
   return pools;
 }
 
