@@ -21,16 +21,17 @@
 namespace falcon::api {
 
 struct Settings {
-  std::string data;                     // folder
+  std::string data;  // folder
   std::string address = "127.0.0.1";
-  std::uint16_t port = 0;               // 0: any free one
-  std::string token;                    // empty: that of the data folder
+  std::uint16_t port = 0;                           // 0: any free one
+  std::string token;                                // empty: that of the data folder
   words::Language language = words::Language::kZh;  // for readers who name none
   std::string installation = "falcon";
   std::string storage_endpoint = "https://storage.googleapis.com";
   std::vector<std::string> host_names;  // accepted in Host, beside loopback names
   std::string version;                  // of this program
-  std::function<void(std::string_view)> log;  // a JSON line without its end; any thread. Empty: none
+  std::function<void(std::string_view)>
+      log;  // a JSON line without its end; any thread. Empty: none
 };
 
 class ApiServer {
@@ -40,8 +41,8 @@ class ApiServer {
   ApiServer(const ApiServer&) = delete;
   ApiServer& operator=(const ApiServer&) = delete;
 
-  Result<std::uint16_t> start();     // the port; call it once
-  void stop();                       // requests under way are answered; a second call does nothing
+  Result<std::uint16_t> start();  // the port; call it once
+  void stop();                    // requests under way are answered; a second call does nothing
   const std::string& url() const { return url_; }      // after start()
   const std::string& token() const { return token_; }  // after start()
 

@@ -136,4 +136,9 @@ Strict<TermWish> read_term_wish(std::string_view json) {
   });
 }
 
+Strict<std::monostate> read_nothing(std::string_view json) {
+  if (json.empty()) return std::monostate();
+  return read_strictly<std::monostate>(json, [](Fields&, std::monostate&) {});
+}
+
 }  // namespace falcon::wire

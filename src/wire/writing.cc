@@ -8,6 +8,19 @@ namespace falcon::wire {
 
 namespace json = boost::json;
 
+namespace {
+
+void add_order(json::object& object, const model::QueueOrder& order) {
+  add_queue_key(object, order.queue);
+  object["version"] = order.version;
+  json::array ids;
+  ids.reserve(order.order.size());
+  for (const model::JobId& id : order.order) ids.emplace_back(id.value());
+  object["order"] = std::move(ids);
+}
+
+}  // namespace
+
 std::string to_json(const model::JobRow& row, const JobExtras& extras) {
   json::object object{{"id", row.id.value()}};
   for (json::key_value_pair& pair : wish_object(row))
@@ -48,6 +61,15 @@ std::string to_json(const model::OwnState& state) {
                                       {"backoffs", std::move(backoffs)}});
 }
 
+std::string to_json(const model::PoolRow& row) { return json::serialize(pool_object(row)); }
+
+std::string to_json(const model::QueueOrder& order, WallTime published_at) {
+  json::object object;
+  add_order(object, order);
+  object["published_at"] = to_rfc3339(published_at);
+  return json::serialize(object);
+}
+
 std::string to_json(const JobWrite& write) {
   json::object state;
   add_state(state, write.state);
@@ -64,12 +86,7 @@ std::string to_json(const StateWrite& write) {
 
 std::string to_json(const QueueWrite& write) {
   json::object object{{"term", write.term}};
-  add_queue_key(object, write.order.queue);
-  object["version"] = write.order.version;
-  json::array order;
-  order.reserve(write.order.order.size());
-  for (const model::JobId& id : write.order.order) order.emplace_back(id.value());
-  object["order"] = std::move(order);
+  add_order(object, write.order);
   return json::serialize(object);
 }
 
