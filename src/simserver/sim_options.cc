@@ -145,6 +145,11 @@ std::expected<SimOptions, int> parse_sim_options(std::span<const std::string> ar
                  "NAME:PROJECT:LOCATION:ZONE:TYPE[:RESERVATION[=CHIPS]]; may be repeated");
   app.add_option("--capacity", raw.capacities,
                  "MACHINE_TYPE=MACHINES that each zone has; may be repeated (no limit)");
+  app.add_option(
+         "--pod-memory", options.cloud.pod_memory_mib,
+         "MiB of this machine for a pod without a limit of its own; more ends in OOMKilled; "
+         "0: no end (1024)")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30));
   app.add_option("--fault", options.cloud.orders,
                  "What goes wrong, as in \"falcon sim fault\"; may be repeated");
   app.add_flag("--allow-root", options.allow_root, "Run pods' commands as root");
