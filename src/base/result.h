@@ -42,7 +42,8 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
  public:
   using Base = std::expected<T, Error>;
   using Base::Base;
-  Result(Base base) : Base(std::move(base)) {}
+  // Implicit on purpose: a plain std::expected is a Result.
+  Result(Base base) : Base(std::move(base)) {}  // NOLINT(google-explicit-constructor)
 };
 
 inline std::unexpected<Error> fail(ErrorKind kind, std::string what) {

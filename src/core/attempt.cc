@@ -46,6 +46,7 @@ void Core::State::dispatch(Pool& pool) {
   attempt.row.pool = pool.row.name;
   attempt.row.intent_at = wall();
   attempt.name = model::workload_name(settings_.installation, job.id, attempt.row.number);
+  attempt.own = true;
   pool.row.serves_attempt = attempt.row.number;
   pool.attempt = std::move(attempt);
   put_row(pool);
@@ -165,6 +166,8 @@ void Core::State::workload_answered(Pool& pool, const CommandDone& done) {
     attempt.row.uid = std::get<WorkloadCreated>(done.payload).uid;
     attempt.create = Attempt::Create::kCreated;
     attempt.create_retry = {};
+    attempt.looked.reset();  // an older look did not know of it
+    attempt.look_asked = mono();
     put_row(attempt);
     if (FALCON_MUTANT(kSlotTooEarly) && pool.job != nullptr) release_slot(*pool.job);
     return;
@@ -197,6 +200,7 @@ void Core::State::workload_answered(Pool& pool, const CommandDone& done) {
     case ErrorKind::kUnknownOutcome:
     case ErrorKind::kInternal:
       attempt.create = Attempt::Create::kUnknown;
+      attempt.had_unknown_create = true;
       attempt.look_asked = mono();  // only a look asked from now on counts
       attempt.looked.reset();
       back_off(attempt.create_retry, settings_.call_backoff);
@@ -247,6 +251,14 @@ void Core::State::look_at(Pool& pool) {
       });
 }
 
+// A create whose answer was lost may reach the API server minutes later, after its Job was deleted,
+// and would make it anew. All creates come before dispatched_at.
+bool Core::State::late_create_possible(const Attempt& attempt) const {
+  if (attempt.own && !attempt.had_unknown_create) return false;
+  return !attempt.row.dispatched_at ||
+         wall() < *attempt.row.dispatched_at + settings_.late_call_max;
+}
+
 bool Core::State::past_removal_limit(const Pool& pool) const {
   const Attempt& attempt = *pool.attempt;
   if (!attempt.remove_since) return false;
@@ -263,7 +275,7 @@ void Core::State::clean_up_attempt(Pool& pool) {
     case Attempt::Create::kInFlight: return;
     case Attempt::Create::kNotSent:
       // After an unknown answer that a look denied, a late create may still arrive.
-      if (attempt.create_retry.failures > 0) condemn(pool);
+      if (late_create_possible(attempt)) condemn(pool);
       close_attempt(pool);
       return;
     case Attempt::Create::kRefused: close_attempt(pool); return;
@@ -377,6 +389,7 @@ void Core::State::verify_gone(Pool& pool) {
     mark(pool.job);
     if (pool.job->state.status == JobStatus::kAborting) return;  // the row first
   }
+  if (late_create_possible(attempt)) condemn(pool);  // it would find machines here
   Job* let_go = pool.job != nullptr && !model::is_terminal(pool.job->state.status) ? pool.job
                                                                                   : nullptr;
   close_attempt(pool);

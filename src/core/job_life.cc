@@ -99,7 +99,16 @@ void Core::State::describe_waiting(Job& job, JobState& want) {
   if (job.queue != nullptr &&
       (job.queue->cluster == nullptr || !offers(*job.queue->cluster, job)))
     leave_queue(job);
-  if (job.queue == nullptr) place(job);
+  if (job.queue == nullptr) {
+    // After a restart it goes on waiting where its row says.
+    const auto before = clusters_.find(job.state.cluster);
+    if (before != clusters_.end() && offers(*before->second, job)) {
+      unplaced_.erase(&job);
+      enter_queue(job, queue_of(*before->second, *job.shape));
+    } else {
+      place(job);
+    }
+  }
   want.status = JobStatus::kPending;
   want.reason = Reason::kWaiting;
   want.node_pool_name = {};
@@ -288,7 +297,7 @@ void Core::State::judge_limits(Job& job, Pool& pool) {
   if (attempt.create != Attempt::Create::kCreated || attempt.remove_since) return;
   // Deleted by somebody else: seen in lists before, in sync, and a live look says 404.
   const WorkloadView* workload = workload_of(pool);
-  if (pool.gke->in_sync && workload == nullptr && attempt.row.dispatched_at) {
+  if (pool.gke->in_sync && workload == nullptr) {
     const WorkloadLook* look = looked_since(pool, attempt.look_asked);
     if (look != nullptr && !look->workload) {
       job.verdict = failed(Reason::kJobFailed,

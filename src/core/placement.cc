@@ -120,6 +120,7 @@ void Core::State::release_slot(Job& job) {
   if (job.slot == nullptr) return;
   job.slot->holders.erase(&job);
   mark(job.slot);
+  mark(job.queue);
   job.slot = nullptr;
   for (auto& [key, reservation] : reservations_) reservation->waiters.erase(&job);
 }

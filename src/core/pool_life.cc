@@ -284,15 +284,20 @@ void Core::State::step_accepted(Pool& pool) {
     fail_pool(pool, *pool.operation_view->error);
     return;
   }
+  const bool all_ready = pool.nodes_ready >= pool.shape->slice.hosts;
   if (pool.seen && (pool.seen->status == PoolStatus::kError ||
-                    pool.seen->status == PoolStatus::kRunningWithError)) {
-    const bool telling = pool.seen->words_kind != ErrorKind::kInternal;
+                    (pool.seen->status == PoolStatus::kRunningWithError && !all_ready))) {
+    // The operation says more than the status; without it the pool's own words must do.
     const bool operation_open = !pool.operation.empty() &&
                                 !(pool.operation_view && pool.operation_view->done);
-    if (pool.seen->status == PoolStatus::kError && (telling || !operation_open)) {
-      fail_pool(pool, Error{telling ? pool.seen->words_kind : ErrorKind::kInvalid,
-                            pool.seen->words.empty() ? "the node pool is in status ERROR"
-                                                     : pool.seen->words});
+    const bool telling = pool.seen->words_kind != ErrorKind::kInternal;
+    if (telling || !operation_open) {
+      const bool partial = pool.seen->status == PoolStatus::kRunningWithError;
+      const ErrorKind kind = telling   ? pool.seen->words_kind
+                             : partial ? ErrorKind::kOutOfCapacity
+                                       : ErrorKind::kInvalid;
+      fail_pool(pool, Error{kind, pool.seen->words.empty() ? "the node pool ended with an error"
+                                                           : pool.seen->words});
       return;
     }
   }

@@ -121,6 +121,8 @@ struct Attempt {
   MonoTime looked_asked{};             // when that one was asked
   Retry look_retry;
   bool gone = false;                   // verified: no Job, no pods
+  bool own = false;                    // intended by this process, so all its creates are known
+  bool had_unknown_create = false;     // one of them may still arrive
   bool node_lost = false;              // a node of the pool vanished or fell silent meanwhile
   std::optional<MonoTime> verdict_since;
 };
@@ -332,6 +334,7 @@ class Core::State {
   const WorkloadLook* looked_since(Pool& pool, MonoTime since);
   const WorkloadView* workload_of(const Pool& pool) const;
   const std::map<model::PodName, PodView>& pods_of(const Pool& pool) const;
+  bool late_create_possible(const Attempt& attempt) const;
   bool past_removal_limit(const Pool& pool) const;
 
   // job_life.cc

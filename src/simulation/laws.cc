@@ -77,8 +77,12 @@ void Laws::job_written(const JobRow& before, const JobRow& after) {
   }
   if (to == JobStatus::kAborted)
     for (const auto& [uid, pod] : running_pods_)
-      if (pod.second == after.id) violate(10, fmt::format("{} is Aborted and a pod runs", id));
+      if (pod.job == after.id) violate(10, fmt::format("{} is Aborted and a pod runs", id));
   if (model::is_terminal(to)) ++terminal_count_;
+  if (after.state.reason != Reason::kWaiting)
+    waiting_since_.erase(after.id);
+  else
+    waiting_since_.try_emplace(after.id, WallTime{} + now_.time_since_epoch());
   const auto in = acquiring_in_.find(after.id);
   if (in != acquiring_in_.end()) {
     acquiring_[in->second].erase(after.id);
@@ -133,11 +137,16 @@ void Laws::turn_written(const model::TurnRow& row) {
   if (row.turn > last.first) last = {row.turn, row.actor};
   const auto served = database_->jobs().find(row.job);
   if (!twice || served == database_->jobs().end() || takes_idle_pool(served->second)) return;
-  for (const auto& [name, pool] : database_->pools())
-    if (pool.serves == row.job && pool.owner != row.job) return;  // takes what fits it
+  // Decided when the pool was intended; the rows may have been written much later.
+  const auto intended = std::ranges::find_if(database_->pools(), [&](const auto& entry) {
+    return entry.second.owner == row.job && entry.second.serves == row.job &&
+           entry.second.phase == PoolPhase::kIntended;
+  });
+  if (intended == database_->pools().end()) return;
   for (const auto& [id, job] : database_->jobs()) {
     const bool waits = job.actor != row.actor && job.state.status == JobStatus::kPending &&
-                       job.state.reason == Reason::kWaiting &&
+                       job.state.reason == Reason::kWaiting && waiting_since_.contains(id) &&
+                       waiting_since_.at(id) < intended->second.intent_at &&
                        job.state.cluster == row.queue.cluster &&
                        model::shape_of(job.spec) == row.queue.shape;
     if (waits)
@@ -146,28 +155,37 @@ void Laws::turn_written(const model::TurnRow& row) {
   }
 }
 
-void Laws::count_pod(const cloudsim::Object& object, int by) {
+void Laws::pod_runs(const cloudsim::Object& object) {
   const cloudsim::PodObject& pod = object.pod();
-  if (by > 0) {
-    const auto node = node_pool_.find(pod.node);
-    if (node == node_pool_.end()) return;
-    const model::JobId job(label_of(*object.labels, model::kJobLabel));
-    if (!running_pods_.emplace(object.uid, std::make_pair(node->second, job)).second) return;
-    PoolUse& use = pools_[node->second];
-    ++use.running[job];
-    if (use.running.size() > 1)
-      violate(5, fmt::format("{} and {} run on {}", use.running.begin()->first.value(),
-                             use.running.rbegin()->first.value(), node->second.value()));
-    const auto row = database_->jobs().find(job);
-    if (row != database_->jobs().end() && row->second.state.status == JobStatus::kAborted)
-      violate(10, fmt::format("a pod of {} started after Aborted", job.value()));
-    return;
-  }
-  const auto found = running_pods_.find(object.uid);
+  const auto node = node_pool_.find(pod.node);
+  if (node == node_pool_.end()) return;
+  const model::JobId job(label_of(*object.labels, model::kJobLabel));
+  if (!running_pods_.emplace(object.uid, RunningPod{node->second, job, pod.node}).second) return;
+  PoolUse& use = pools_[node->second];
+  ++use.running[job];
+  if (use.running.size() > 1)
+    violate(5, fmt::format("{} and {} run on {}", use.running.begin()->first.value(),
+                           use.running.rbegin()->first.value(), node->second.value()));
+  const auto row = database_->jobs().find(job);
+  if (row != database_->jobs().end() && row->second.state.status == JobStatus::kAborted)
+    violate(10, fmt::format("a pod of {} started after Aborted", job.value()));
+}
+
+void Laws::pod_ended(const model::Uid& uid) {
+  const auto found = running_pods_.find(uid);
   if (found == running_pods_.end()) return;
-  PoolUse& use = pools_[found->second.first];
-  if (--use.running[found->second.second] == 0) use.running.erase(found->second.second);
+  PoolUse& use = pools_[found->second.pool];
+  if (--use.running[found->second.job] == 0) use.running.erase(found->second.job);
   running_pods_.erase(found);
+}
+
+// The machine is gone: what ran there no longer does, whatever the pod's object still says.
+void Laws::node_gone(const model::NodeName& node) {
+  std::vector<model::Uid> ended;
+  for (const auto& [uid, pod] : running_pods_)
+    if (pod.node == node) ended.push_back(uid);
+  for (const model::Uid& uid : ended) pod_ended(uid);
+  node_pool_.erase(node);
 }
 
 void Laws::kubernetes_changed(const model::GkeCluster&, const cloudsim::Change& change) {
@@ -177,11 +195,13 @@ void Laws::kubernetes_changed(const model::GkeCluster&, const cloudsim::Change& 
     case cloudsim::Kind::kNode: {
       const model::NodeName name(object.name);
       PoolUse& use = pools_[object.node().pool];
-      node_pool_[name] = object.node().pool;
-      if (deleted)
+      if (deleted) {
         use.ready.erase(name);
-      else
-        use.ready[name] = object.node().ready == cloudsim::Readiness::kTrue;
+        node_gone(name);
+        return;
+      }
+      node_pool_[name] = object.node().pool;
+      use.ready[name] = object.node().ready == cloudsim::Readiness::kTrue;
       const auto row = database_->pools().find(object.node().pool);
       if (row == database_->pools().end()) return;
       const auto slice = model::find_slice(row->second.shape.type, row->second.shape.topology);
@@ -206,10 +226,10 @@ void Laws::kubernetes_changed(const model::GkeCluster&, const cloudsim::Change& 
     }
     case cloudsim::Kind::kPod:
       if (!deleted && object.pod().phase == cloudsim::PodPhase::kRunning)
-        count_pod(object, +1);
+        pod_runs(object);
       else if (deleted || object.pod().phase == cloudsim::PodPhase::kSucceeded ||
                object.pod().phase == cloudsim::PodPhase::kFailed)
-        count_pod(object, -1);
+        pod_ended(object.uid);
       return;
     case cloudsim::Kind::kService:
     case cloudsim::Kind::kEvent:

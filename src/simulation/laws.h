@@ -54,14 +54,22 @@ class Laws : public Database::Watcher {
     MonoTime asked{};
     core::ReservationView view;
   };
-  void count_pod(const cloudsim::Object& object, int by);
+  void pod_runs(const cloudsim::Object& object);
+  void pod_ended(const model::Uid& uid);
+  void node_gone(const model::NodeName& node);
   bool takes_idle_pool(const model::JobRow& row) const;
 
   model::Installation installation_;
   const Database* database_ = nullptr;
   std::string violation_;
   std::map<model::PoolName, PoolUse> pools_;
-  std::map<model::Uid, std::pair<model::PoolName, model::JobId>> running_pods_;
+  struct RunningPod {
+    model::PoolName pool;
+    model::JobId job;
+    model::NodeName node;
+  };
+  std::map<model::Uid, RunningPod> running_pods_;
+  std::map<model::JobId, WallTime> waiting_since_;
   std::map<model::JobId, std::set<model::Uid>> live_workloads_;
   std::map<model::NodeName, model::PoolName> node_pool_;
   std::map<std::pair<model::QueueKey, std::uint64_t>, model::Actor> turns_;
