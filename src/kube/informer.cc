@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <atomic>
 #include <boost/json.hpp>
 #include <map>
 #include <random>
@@ -79,6 +80,13 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
     stopped_ = true;
     for (Resource& resource : resources_)
       if (resource.stream != 0) kubernetes_.client().close(resource.stream);
+  }
+
+  // What an earlier informer of this cluster knew: the first list tells what of it has vanished.
+  void inherit(Shared& previous) {
+    const std::scoped_lock lock(mutex_, previous.mutex_);
+    for (const Kind kind : kKinds) of(kind).known = previous.of(kind).known;
+    in_sync_ = previous.in_sync_;
   }
 
   std::string trouble() const {
@@ -240,6 +248,7 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
 
   void open(Kind kind, const Result<std::string>& token) {
     // The token may come at once on this thread, with the mutex held by the caller: open later.
+    if (stopped_) return;
     auto self = shared_from_this();
     timers_.after(Duration(0), [self, kind, token] { self->open_now(kind, token); });
   }
@@ -260,7 +269,7 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
     auto self = shared_from_this();
     auto state = std::make_shared<Watch>();
     http::StreamHandler handler;
-    handler.on_start = [self, state, kind, used = *token](const http::Response& start) {
+    handler.on_start = [self, state, used = *token](const http::Response& start) {
       if (start.status == 401) self->kubernetes_.tokens().refuse(used);
       if (start.status / 100 == 2) return;
       state->refused = true;
@@ -342,7 +351,7 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
   mutable std::mutex mutex_;
   std::array<Resource, kKinds.size()> resources_;
   bool in_sync_ = false;
-  bool stopped_ = false;
+  std::atomic<bool> stopped_ = false;  // read without the mutex where it may be held already
   std::string trouble_;
 };
 
@@ -350,6 +359,7 @@ Informer::Informer(Kubernetes& kubernetes, http::Timers& timers, model::GkeClust
                    const model::Installation& installation, OnEvent on_event)
     : shared_(std::make_shared<Shared>(kubernetes, timers, std::move(gke), installation,
                                        std::move(on_event))) {}
+void Informer::inherit(Informer& previous) { shared_->inherit(*previous.shared_); }
 Informer::~Informer() { shared_->stop(); }
 void Informer::start() { shared_->start(); }
 void Informer::stop() { shared_->stop(); }

@@ -26,6 +26,8 @@ class Informer {
   ~Informer();
   Informer(const Informer&) = delete;
   Informer& operator=(const Informer&) = delete;
+  // Before start(): takes over what a stopped informer of the same cluster had told.
+  void inherit(Informer& previous);
   void start();
   void stop();  // returns when no callback runs any more
   // The last error in a row of failures, for people; empty: all is well.

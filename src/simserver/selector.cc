@@ -11,9 +11,16 @@
 namespace falcon::simserver {
 namespace {
 
-constexpr std::array<std::string_view, 6> kFields{"metadata.name",       "metadata.namespace",
-                                                  "spec.nodeName",       "status.phase",
-                                                  "involvedObject.name", "involvedObject.uid"};
+constexpr std::array<std::string_view, 10> kFields{"metadata.name",
+                                                   "metadata.namespace",
+                                                   "spec.nodeName",
+                                                   "status.phase",
+                                                   "involvedObject.kind",
+                                                   "involvedObject.namespace",
+                                                   "involvedObject.name",
+                                                   "involvedObject.uid",
+                                                   "reason",
+                                                   "type"};
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -47,6 +54,10 @@ std::optional<std::string> field_of(const cloudsim::Object& object, std::string_
   if (const auto* event = std::get_if<cloudsim::EventObject>(&object.body)) {
     if (key == "involvedObject.name") return event->about_name;
     if (key == "involvedObject.uid") return event->about_uid.value();
+    if (key == "involvedObject.kind") return std::string(names_of(event->about_kind).name);
+    if (key == "involvedObject.namespace") return event->about_namespace;
+    if (key == "reason") return event->reason;
+    if (key == "type") return std::string(event->warning ? "Warning" : "Normal");
   }
   return std::nullopt;
 }

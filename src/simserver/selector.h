@@ -14,8 +14,9 @@ namespace falcon::simserver {
 class Selector {
  public:
   // Labels: "a=b", "a==b", "a!=b", "a", "!a", "a in (b,c)", "a notin (b,c)", joined by commas.
-  // Fields: "=", "==", "!=" on metadata.name, metadata.namespace, spec.nodeName, status.phase,
-  // involvedObject.name and involvedObject.uid. kInvalid names what is not understood.
+  // Fields: "=", "==", "!=" on metadata.name, metadata.namespace, spec.nodeName, status.phase and,
+  // of Events that the cloud makes itself, involvedObject.{kind,namespace,name,uid}, reason, type.
+  // kInvalid names what is not understood.
   static Result<Selector> parse(std::string_view labels, std::string_view fields);
   bool matches(const cloudsim::Object& object, const Calendar& calendar) const;
 

@@ -71,6 +71,8 @@ Result<std::unique_ptr<SimServer>> SimServer::start(const CloudSetup& setup, std
   std::unique_ptr<SimServer> server(new SimServer(setup.data));
   FALCON_TRY(lock, server->lock_folder());
   server->lock_ = lock;
+  std::error_code ignored;
+  fs::remove(setup.data / "sim.json", ignored);  // of a run that was killed
   FALCON_TRY(certificate, make_certificate("falcon-sim"));
   FALCON_TRY(cloud, SimCloud::make(setup));
   server->cloud_ = std::move(cloud);
