@@ -129,7 +129,7 @@ def test_a_data_folder_that_can_not_be_written(binary, tmp_path):
 
 
 def test_a_controller_without_an_api_server(binary, tmp_path):
-    check_refusal(start(binary, "controller", "--data", tmp_path), "falcon apiserver")
+    check_refusal(start(binary, "controller", "--data", tmp_path), "falcon up")
 
 
 def test_words_that_nobody_knows(binary):
