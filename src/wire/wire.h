@@ -10,6 +10,7 @@
 #include <expected>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/result.h"
@@ -56,6 +57,8 @@ struct TermWish {
   std::int64_t lease_seconds = 0;
 };
 Strict<TermWish> read_term_wish(std::string_view json);
+// A body that says nothing: empty, or an object without fields.
+Strict<std::monostate> read_nothing(std::string_view json);
 
 // --- writing ---------------------------------------------------------------------------------
 // What the API renders beside a job's own fields.
@@ -68,6 +71,8 @@ struct JobExtras {
 std::string to_json(const model::JobRow& row, const JobExtras& extras);
 std::string to_json(const model::ClusterRow& row);
 std::string to_json(const model::OwnState& state);
+std::string to_json(const model::PoolRow& row);
+std::string to_json(const model::QueueOrder& order, WallTime published_at);
 std::string to_json(const JobWrite& write);
 std::string to_json(const StateWrite& write);
 std::string to_json(const QueueWrite& write);
