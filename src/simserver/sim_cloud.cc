@@ -47,7 +47,10 @@ Result<std::unique_ptr<SimCloud>> SimCloud::make(const CloudSetup& setup) {
 }
 
 SimCloud::SimCloud(const CloudSetup& setup)
-    : calendar_{wall_now()}, data_(setup.data), world_(settings_of(setup), setup.seed) {
+    : calendar_{wall_now()},
+      data_(setup.data),
+      machine_memory_bytes_(setup.machine_memory_bytes),
+      world_(settings_of(setup), setup.seed) {
   for (const cloudsim::ClusterSetup& cluster : setup.clusters) {
     world_.add_cluster(cluster);
     for (const CloudSetup::Capacity& capacity : setup.capacities)
@@ -189,16 +192,16 @@ void SimCloud::obey(const std::vector<cloudsim::PodOrder>& orders) {
         else
           world_.pod_exited(order.cluster, order.pod->uid, kStartError, "StartError",
                             program.error().what);
-        break;
-      }
-      case cloudsim::PodOrder::What::kTerminate:
-        agent_->terminate(pod);
-        break;
-      case cloudsim::PodOrder::What::kKill:
-        agent_->kill(pod);
-        break;
+      } break;
     }
+    case cloudsim::PodOrder::What::kTerminate:
+      agent_->terminate(pod);
+      break;
+    case cloudsim::PodOrder::What::kKill:
+      agent_->kill(pod);
+      break;
   }
+}
 }
 
 }  // namespace falcon::simserver

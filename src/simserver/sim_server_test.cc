@@ -203,6 +203,19 @@ TEST_F(SimServerTest, AnAbortedProgramGetsSigtermAndThenSigkill) {
   EXPECT_TRUE(eventually([&] { return send("GET", jobs() + "/j").status == 404; }));
 }
 
+TEST_F(SimServerTest, AProgramThatNeedsMoreThanItsMachineHasIsOutOfMemory) {
+  setup.machine_memory_bytes = 100'000'000;
+  start();
+  make_pool();
+  ASSERT_EQ(send("POST", jobs(),
+                 job("exec python3 -c 'import time; x=bytearray(300000000); time.sleep(1000)'"))
+                .status,
+            201);
+  ASSERT_TRUE(eventually(
+      [&] { return send("GET", jobs() + "/j").body.find("\"Failed\"") != std::string::npos; }));
+  EXPECT_THAT(send("GET", kubernetes + "/api/v1/pods").body, HasSubstr("\"OOMKilled\""));
+}
+
 TEST_F(SimServerTest, StrangersAreTurnedAway) {
   start();
   token = "made-up";
@@ -245,6 +258,7 @@ TEST(SimOptionsTest, WrongFlagsAreExplained) {
   EXPECT_THAT(complaint({"--cluster", "a:b:c"}), HasSubstr("NAME:PROJECT:LOCATION:ZONE:TYPE"));
   EXPECT_THAT(complaint({"--cluster", "a:b:c:d:v9"}), HasSubstr("no TPU type v9"));
   EXPECT_THAT(complaint({"--capacity", "x=1"}), HasSubstr("no TPU machine type x"));
+  EXPECT_THAT(complaint({"--machine-memory", "1GB"}), HasSubstr("512Mi"));
   EXPECT_THAT(complaint({"--speed", "0"}), HasSubstr("--speed 0"));
   EXPECT_THAT(complaint({"--nonsense"}), HasSubstr("--help"));
 }
