@@ -187,21 +187,23 @@ void SimCloud::obey(const std::vector<cloudsim::PodOrder>& orders) {
       case cloudsim::PodOrder::What::kStart: {
         pods_[pod] = order.cluster;
         auto program = program_of(render(*order.pod, calendar_), agent_->folder_of(pod));
-        if (program)
-          agent_->start(pod, *std::move(program));
-        else
+        if (!program) {
           world_.pod_exited(order.cluster, order.pod->uid, kStartError, "StartError",
                             program.error().what);
-      } break;
+          break;
+        }
+        if (!program->memory_bytes_max) program->memory_bytes_max = machine_memory_bytes_;
+        agent_->start(pod, *std::move(program));
+        break;
+      }
+      case cloudsim::PodOrder::What::kTerminate:
+        agent_->terminate(pod);
+        break;
+      case cloudsim::PodOrder::What::kKill:
+        agent_->kill(pod);
+        break;
     }
-    case cloudsim::PodOrder::What::kTerminate:
-      agent_->terminate(pod);
-      break;
-    case cloudsim::PodOrder::What::kKill:
-      agent_->kill(pod);
-      break;
   }
-}
 }
 
 }  // namespace falcon::simserver
