@@ -19,12 +19,6 @@ WallTime wall_now() {
                                     .count());
 }
 
-// What a pod without a limit may take: a real machine has an end, too.
-std::optional<std::int64_t> memory_of(const CloudSetup& setup) {
-  if (setup.pod_memory_mib <= 0) return std::nullopt;
-  return setup.pod_memory_mib << 20;
-}
-
 cloudsim::WorldSettings settings_of(const CloudSetup& setup) {
   cloudsim::WorldSettings settings = cloudsim::sped_up(cloudsim::WorldSettings{}, setup.speed);
   settings.external_programs = true;
@@ -55,7 +49,7 @@ Result<std::unique_ptr<SimCloud>> SimCloud::make(const CloudSetup& setup) {
 SimCloud::SimCloud(const CloudSetup& setup)
     : calendar_{wall_now()},
       data_(setup.data),
-      pod_memory_bytes_(memory_of(setup)),
+      machine_memory_bytes_(setup.machine_memory_bytes),
       world_(settings_of(setup), setup.seed) {
   for (const cloudsim::ClusterSetup& cluster : setup.clusters) {
     world_.add_cluster(cluster);
@@ -193,12 +187,13 @@ void SimCloud::obey(const std::vector<cloudsim::PodOrder>& orders) {
       case cloudsim::PodOrder::What::kStart: {
         pods_[pod] = order.cluster;
         auto program = program_of(render(*order.pod, calendar_), agent_->folder_of(pod));
-        if (program && !program->memory_bytes_max) program->memory_bytes_max = pod_memory_bytes_;
-        if (program)
-          agent_->start(pod, *std::move(program));
-        else
+        if (!program) {
           world_.pod_exited(order.cluster, order.pod->uid, kStartError, "StartError",
                             program.error().what);
+          break;
+        }
+        if (!program->memory_bytes_max) program->memory_bytes_max = machine_memory_bytes_;
+        agent_->start(pod, *std::move(program));
         break;
       }
       case cloudsim::PodOrder::What::kTerminate:

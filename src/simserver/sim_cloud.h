@@ -31,7 +31,6 @@ struct CloudSetup {
   std::filesystem::path data;
   double speed = 1;  // delays of the cloud are divided by this; programs run in real time
   std::uint64_t seed = 1;
-  std::int64_t pod_memory_mib = 1024;  // of this machine for a pod that states no limit; 0: no end
   std::vector<cloudsim::ClusterSetup> clusters;
   std::vector<cloudsim::ReservationSetup> reservations;
   struct Capacity {
@@ -40,6 +39,8 @@ struct CloudSetup {
   };
   std::vector<Capacity> capacities;  // of every zone
   std::vector<std::string> orders;   // see apply_order
+  // What a simulated machine has for a pod that names no limit of its own: more ends as OOMKilled.
+  std::int64_t machine_memory_bytes = 1LL << 30;
 };
 
 // Where the lines of a watch go. `write` says false when nobody reads any more.
@@ -79,7 +80,7 @@ class SimCloud {
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   const Calendar calendar_;
   const std::filesystem::path data_;
-  const std::optional<std::int64_t> pod_memory_bytes_;
+  const std::int64_t machine_memory_bytes_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool dirty_ = false;

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "model/tpu.h"
+#include "simserver/program.h"
 
 namespace falcon::simserver {
 namespace {
@@ -70,6 +71,7 @@ std::string default_data() {
 
 struct Raw {
   std::string data;
+  std::string memory;
   std::vector<std::string> clusters;
   std::vector<std::string> capacities;
 };
@@ -79,6 +81,14 @@ Result<bool> complete(const Raw& raw, SimOptions& options) {
   if (options.cloud.speed <= 0 || options.cloud.speed > kSpeedMax)
     return fail(ErrorKind::kInvalid, fmt::format("--speed {}: must be above 0 and at most {}",
                                                  options.cloud.speed, kSpeedMax));
+  if (!raw.memory.empty()) {
+    const auto bytes = bytes_of_quantity(raw.memory);
+    if (!bytes || *bytes == 0)
+      return fail(
+          ErrorKind::kInvalid,
+          fmt::format("--machine-memory {}: must be a quantity like 512Mi or 2Gi", raw.memory));
+    options.cloud.machine_memory_bytes = *bytes;
+  }
   std::vector<std::string> clusters = raw.clusters;
   if (clusters.empty())
     clusters = {"tpu-east:local:us-east5:us-east5-a:v6e",
@@ -145,11 +155,8 @@ std::expected<SimOptions, int> parse_sim_options(std::span<const std::string> ar
                  "NAME:PROJECT:LOCATION:ZONE:TYPE[:RESERVATION[=CHIPS]]; may be repeated");
   app.add_option("--capacity", raw.capacities,
                  "MACHINE_TYPE=MACHINES that each zone has; may be repeated (no limit)");
-  app.add_option(
-         "--pod-memory", options.cloud.pod_memory_mib,
-         "MiB of this machine for a pod without a limit of its own; more ends in OOMKilled; "
-         "0: no end (1024)")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30));
+  app.add_option("--machine-memory", raw.memory,
+                 "What a pod without a limit may use before it ends as OOMKilled (1Gi)");
   app.add_option("--fault", options.cloud.orders,
                  "What goes wrong, as in \"falcon sim fault\"; may be repeated");
   app.add_flag("--allow-root", options.allow_root, "Run pods' commands as root");

@@ -151,41 +151,55 @@ TEST_F(SimServerTest, AJobRunsAsAProcessAndItsLogIsInTheBucket) {
   EXPECT_THAT(words, HasSubstr("chips: 0"));
 }
 
-TEST_F(SimServerTest, AWatchStreamsWhatHappensAndEndsInOrder) {
-  start();
+// What came over a watch.
+struct Stream {
   std::mutex mutex;
   std::string bytes;
   bool ended = false;
   std::optional<Error> how;
-  http::Request request;
-  request.url = jobs() + "?watch=1&timeoutSeconds=2";
-  request.headers = {{"Authorization", "Bearer " + token}};
-  request.ca_pem = ca_pem;
-  client.open(std::move(request),
-              {.on_start = [](const http::Response& head) { EXPECT_EQ(head.status, 200); },
-               .on_bytes =
-                   [&](std::string_view piece) {
-                     const std::lock_guard lock(mutex);
-                     bytes += piece;
-                   },
-               .on_end =
-                   [&](std::optional<Error> error) {
-                     const std::lock_guard lock(mutex);
-                     ended = true;
-                     how = std::move(error);
-                   }});
-  EXPECT_EQ(send("POST", jobs(), job("true")).status, 201);
-  const auto seen = [&](const char* what) {
+
+  http::StreamHandler handler() {
+    return {.on_start = [](const http::Response& head) { EXPECT_EQ(head.status, 200); },
+            .on_bytes =
+                [this](std::string_view piece) {
+                  const std::lock_guard lock(mutex);
+                  bytes += piece;
+                },
+            .on_end =
+                [this](std::optional<Error> error) {
+                  const std::lock_guard lock(mutex);
+                  ended = true;
+                  how = std::move(error);
+                }};
+  }
+  bool has(std::string_view what) {
     const std::lock_guard lock(mutex);
     return bytes.find(what) != std::string::npos;
-  };
-  EXPECT_TRUE(eventually([&] { return seen("\"ADDED\"") && seen("\"MODIFIED\""); }));
-  EXPECT_TRUE(eventually([&] {
+  }
+  bool is_over() {
     const std::lock_guard lock(mutex);
     return ended;
-  }));
-  const std::lock_guard lock(mutex);
-  EXPECT_FALSE(how.has_value()) << how->what;
+  }
+};
+
+TEST_F(SimServerTest, AWatchStreamsWhatHappensAndEndsInOrder) {
+  start();
+  http::Request request;
+  request.headers = {{"Authorization", "Bearer " + token}};
+  request.ca_pem = ca_pem;
+  Stream live;
+  request.url = jobs() + "?watch=1&timeoutSeconds=600";
+  const auto id = client.open(request, live.handler());
+  EXPECT_EQ(send("POST", jobs(), job("true")).status, 201);
+  EXPECT_TRUE(eventually([&] { return live.has("\"ADDED\"") && live.has("\"MODIFIED\""); }));
+  client.close(id);
+  EXPECT_TRUE(eventually([&] { return live.is_over(); }));
+  Stream brief;
+  request.url = jobs() + "?watch=1&timeoutSeconds=1";
+  client.open(request, brief.handler());
+  EXPECT_TRUE(eventually([&] { return brief.is_over(); }));
+  EXPECT_TRUE(brief.has("\"ADDED\""));
+  EXPECT_FALSE(brief.how.has_value()) << brief.how->what;
 }
 
 TEST_F(SimServerTest, AnAbortedProgramGetsSigtermAndThenSigkill) {
@@ -201,6 +215,19 @@ TEST_F(SimServerTest, AnAbortedProgramGetsSigtermAndThenSigkill) {
   EXPECT_EQ(send("DELETE", jobs() + "/j", R"({"propagationPolicy":"Foreground"})").status, 200);
   EXPECT_TRUE(eventually([&] { return fs::exists(bucket / "t"); }));
   EXPECT_TRUE(eventually([&] { return send("GET", jobs() + "/j").status == 404; }));
+}
+
+TEST_F(SimServerTest, AProgramThatNeedsMoreThanItsMachineHasIsOutOfMemory) {
+  setup.machine_memory_bytes = 100'000'000;
+  start();
+  make_pool();
+  ASSERT_EQ(send("POST", jobs(),
+                 job("exec python3 -c 'import time; x=bytearray(300000000); time.sleep(1000)'"))
+                .status,
+            201);
+  ASSERT_TRUE(eventually(
+      [&] { return send("GET", jobs() + "/j").body.find("\"Failed\"") != std::string::npos; }));
+  EXPECT_THAT(send("GET", kubernetes + "/api/v1/pods").body, HasSubstr("\"OOMKilled\""));
 }
 
 TEST_F(SimServerTest, StrangersAreTurnedAway) {
@@ -245,6 +272,7 @@ TEST(SimOptionsTest, WrongFlagsAreExplained) {
   EXPECT_THAT(complaint({"--cluster", "a:b:c"}), HasSubstr("NAME:PROJECT:LOCATION:ZONE:TYPE"));
   EXPECT_THAT(complaint({"--cluster", "a:b:c:d:v9"}), HasSubstr("no TPU type v9"));
   EXPECT_THAT(complaint({"--capacity", "x=1"}), HasSubstr("no TPU machine type x"));
+  EXPECT_THAT(complaint({"--machine-memory", "1GB"}), HasSubstr("512Mi"));
   EXPECT_THAT(complaint({"--speed", "0"}), HasSubstr("--speed 0"));
   EXPECT_THAT(complaint({"--nonsense"}), HasSubstr("--help"));
 }
