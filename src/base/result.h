@@ -56,4 +56,4 @@ inline std::unexpected<Error> fail(ErrorKind kind, std::string what) {
 #define FALCON_TRY(name, expression)                                          \
   auto name##_or = (expression);                                              \
   if (!name##_or) return std::unexpected(std::move(name##_or).error());       \
-  auto name = *std::move(name##_or)
+  [[maybe_unused]] auto name = *std::move(name##_or)

@@ -26,7 +26,7 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 // A call to a cloud ends this long after it left; the term is led only while a lease has more left.
-constexpr Duration kCallDeadline{12'000};
+constexpr Duration kCallDeadline{10'000};
 constexpr Duration kRenewInterval{3'000};
 constexpr Duration kRetryInterval{1'000};
 constexpr Duration kClockInterval{60'000};

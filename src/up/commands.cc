@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <variant>
 
 #include "api/server.h"
 #include "cli/connection.h"
@@ -60,9 +61,15 @@ class Parts {
       options_.google_endpoint = cloud_->url();
       options_.storage_endpoint = cloud_->url();
     }
-    if (command != Command::kController) FALCON_TRY(port, start_api());
-    if (options_.sim) FALCON_TRY(added, add_clusters());
-    if (command != Command::kApiServer) FALCON_TRY(started, start_controller());
+    if (command != Command::kController) {
+      FALCON_TRY(served, start_api());
+    }
+    if (options_.sim) {
+      FALCON_TRY(added, add_clusters());
+    }
+    if (command != Command::kApiServer) {
+      FALCON_TRY(controlled, start_controller());
+    }
     return std::monostate{};
   }
 
