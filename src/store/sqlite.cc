@@ -136,7 +136,10 @@ sqlite3_stmt* Connection::prepared(std::string_view sql) {
 }
 
 bool Connection::in_transaction() const { return sqlite3_get_autocommit(database_) == 0; }
-std::int64_t Connection::changed_rows() const { return sqlite3_changes64(database_); }
+void Connection::roll_back() {
+  if (in_transaction()) sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
+}
+
 std::int64_t Connection::last_row() const { return sqlite3_last_insert_rowid(database_); }
 
 }  // namespace falcon::store

@@ -106,7 +106,8 @@ class Connection {
     while (cursor.next()) continue;
   }
   bool in_transaction() const;
-  std::int64_t changed_rows() const;  // by the last insert, update or delete
+  // Ends a transaction without it, if there is one. Should that fail, the next BEGIN says why.
+  void roll_back();
   std::int64_t last_row() const;      // rowid of the last insert
 
  private:

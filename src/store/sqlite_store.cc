@@ -55,11 +55,7 @@ class Readers {
     } catch (const SqlError& error) {
       result = std::unexpected(to_error(error));
     }
-    try {
-      if (connection.in_transaction()) connection.run("ROLLBACK");
-    } catch (const SqlError&) {
-      // The next BEGIN says what is wrong.
-    }
+    connection.roll_back();
     return result;
   }
 

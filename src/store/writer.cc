@@ -73,7 +73,7 @@ void Writer::carry_out(const Batch& batch) {
     for (const std::shared_ptr<Task>& task : batch) apply(*task);
   } catch (const SqlError& error) {
     // The whole transaction is lost; nothing was stored for anybody.
-    roll_back();
+    connection_->roll_back();
     Error plain = to_error(error);
     plain.kind = ErrorKind::kUnavailable;
     for (const std::shared_ptr<Task>& task : batch) task->refuse(plain);
@@ -102,19 +102,10 @@ void Writer::commit(const Batch& batch) {
     ++commits_;
     tell(newest);
   } catch (const SqlError& error) {
-    roll_back();
+    connection_->roll_back();
     // Answers that rest on what the others wrote are no better than theirs.
     const Error plain = commit_error(error);
     for (const std::shared_ptr<Task>& task : batch) task->refuse(plain);
-  }
-}
-
-void Writer::roll_back() {
-  if (!connection_->in_transaction()) return;
-  try {
-    connection_->run("ROLLBACK");
-  } catch (const SqlError&) {
-    // The next BEGIN says what is wrong.
   }
 }
 

@@ -65,7 +65,6 @@ class Writer {
   void carry_out(const Batch& batch);
   void apply(Task& task);
   void commit(const Batch& batch);
-  void roll_back();
   void tell(std::uint64_t newest);
 
   std::unique_ptr<Connection> connection_;
