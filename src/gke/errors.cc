@@ -85,15 +85,20 @@ ErrorKind sort_words(std::int32_t rpc_code, std::string_view words) {
   for (const Words& row : kWords)
     if (has(words, row.text)) return row.kind;
   switch (rpc_code) {  // google.rpc.Code
-    case 3:                                    // INVALID_ARGUMENT
-    case 9: return ErrorKind::kInvalid;        // FAILED_PRECONDITION
-    case 7:                                    // PERMISSION_DENIED
-    case 16: return ErrorKind::kDenied;        // UNAUTHENTICATED
-    case 8: return ErrorKind::kOutOfCapacity;  // RESOURCE_EXHAUSTED
-    case 4:                                    // DEADLINE_EXCEEDED
-    case 13:                                   // INTERNAL
-    case 14: return ErrorKind::kUnavailable;   // UNAVAILABLE
-    default: return ErrorKind::kInternal;
+    case 3:            // INVALID_ARGUMENT
+    case 9:
+      return ErrorKind::kInvalid;  // FAILED_PRECONDITION
+    case 7:                        // PERMISSION_DENIED
+    case 16:
+      return ErrorKind::kDenied;  // UNAUTHENTICATED
+    case 8:
+      return ErrorKind::kOutOfCapacity;  // RESOURCE_EXHAUSTED
+    case 4:                              // DEADLINE_EXCEEDED
+    case 13:                             // INTERNAL
+    case 14:
+      return ErrorKind::kUnavailable;  // UNAVAILABLE
+    default:
+      return ErrorKind::kInternal;
   }
 }
 
@@ -108,19 +113,24 @@ Error sort_answer(const http::Response& response, CallKind kind) {
       const ErrorKind sorted = sort_words(3, response.body);
       return error(sorted);
     }
-    case 401: return error(ErrorKind::kDenied);
+    case 401:
+      return error(ErrorKind::kDenied);
     case 403: {
       const ErrorKind sorted = sort_words(7, response.body);
       return error(sorted);
     }
-    case 404: return error(ErrorKind::kNotFound);
-    case 409: return error(ErrorKind::kAlreadyExists);
-    case 412: return error(ErrorKind::kConflict);
+    case 404:
+      return error(ErrorKind::kNotFound);
+    case 409:
+      return error(ErrorKind::kAlreadyExists);
+    case 412:
+      return error(ErrorKind::kConflict);
     case 429: {
       const ErrorKind sorted = sort_words(0, response.body);
       return error(sorted == ErrorKind::kOutOfCapacity ? sorted : ErrorKind::kThrottled);
     }
-    default: break;
+    default:
+      break;
   }
   if (response.status >= 500)
     return error(kind == CallKind::kChange ? ErrorKind::kUnknownOutcome : ErrorKind::kUnavailable);
