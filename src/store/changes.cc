@@ -74,8 +74,7 @@ std::uint64_t newest_change(Connection& connection) {
 std::uint64_t compact_changes(Connection& connection, std::size_t kept) {
   const std::uint64_t newest = newest_change(connection);
   const std::uint64_t keep = std::max<std::uint64_t>(kept, 1);
-  if (newest > keep)
-    connection.run("DELETE FROM changes WHERE sequence <= ?", newest - keep);
+  if (newest > keep) connection.run("DELETE FROM changes WHERE sequence <= ?", newest - keep);
   return newest;
 }
 

@@ -15,8 +15,8 @@ namespace {
 using model::ClusterRow;
 
 std::optional<ClusterRow> find_cluster(Connection& connection, const model::ClusterId& id) {
-  static const std::string sql = fmt::format("SELECT {} FROM clusters WHERE id = ?",
-                                             kClusterColumns);
+  static const std::string sql =
+      fmt::format("SELECT {} FROM clusters WHERE id = ?", kClusterColumns);
   Cursor cursor = connection.query(sql, id);
   return cursor.next() ? read_cluster(cursor) : std::nullopt;
 }
@@ -41,9 +41,8 @@ Result<ClusterRow> add_cluster(Connection& connection, ClusterRow row, WallTime 
   row.id = model::ClusterId(uuid_v7(now));
   row.created_at = now;
   row.version = 1;
-  static const std::string sql =
-      fmt::format("INSERT INTO clusters ({}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                  kClusterColumns);
+  static const std::string sql = fmt::format(
+      "INSERT INTO clusters ({}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", kClusterColumns);
   connection.run(sql, row.id, row.name, row.project, row.location, row.zone, row.tpu_type,
                  row.gcs_bucket, row.default_reservation, row.kubernetes_namespace,
                  row.service_account, model::to_string(row.status), row.created_at, row.version);
@@ -80,8 +79,7 @@ Result<std::monostate> remove_cluster(Connection& connection, const model::Clust
   const auto before = find_cluster(connection, id);
   if (!before) return no_cluster(id);
   {
-    Cursor pools =
-        connection.query("SELECT COUNT(*), MIN(name) FROM pools WHERE cluster = ?", id);
+    Cursor pools = connection.query("SELECT COUNT(*), MIN(name) FROM pools WHERE cluster = ?", id);
     if (pools.next() && pools.integer(0) > 0)
       return fail(ErrorKind::kConflict,
                   fmt::format("cluster {} still has {} node pool(s), the first is {}; set it to "

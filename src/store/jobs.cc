@@ -52,8 +52,7 @@ void store_state(Connection& connection, const StoredJob& stored) {
 }
 
 // The row gets its next version, a change of the feed, and a line of history where it tells more.
-void replace_state(Connection& connection, StoredJob& stored, const JobState& state,
-                   WallTime now) {
+void replace_state(Connection& connection, StoredJob& stored, const JobState& state, WallTime now) {
   const JobState& before = stored.row.state;
   const bool tells = before.status != state.status || before.reason != state.reason ||
                      before.message.code != state.message.code;
@@ -76,7 +75,8 @@ bool has_edge(JobStatus from, JobStatus to) {
       return ends || to == JobStatus::kAborting || to == JobStatus::kAborted;
     case JobStatus::kSucceeded:
     case JobStatus::kFailed:
-    case JobStatus::kAborted: return to == from;
+    case JobStatus::kAborted:
+      return to == from;
   }
   std::abort();
 }
@@ -141,8 +141,7 @@ Result<JobRow> job_by_id(Connection& connection, const model::JobId& id) {
 }
 
 Result<std::vector<JobRow>> jobs_named(Connection& connection, const std::string& name) {
-  static const std::string open =
-      select_jobs("WHERE name = ? AND is_terminal = 0 ORDER BY n DESC");
+  static const std::string open = select_jobs("WHERE name = ? AND is_terminal = 0 ORDER BY n DESC");
   static const std::string ended =
       select_jobs("WHERE name = ? AND is_terminal = 1 ORDER BY n DESC LIMIT 1");
   std::vector<JobRow> rows;
@@ -233,9 +232,8 @@ Result<JobRow> abort_job(Connection& connection, const model::JobId& id, WallTim
   return std::move(found->row);
 }
 
-Result<std::uint64_t> write_job(Connection& connection, std::uint64_t term,
-                                const model::JobId& id, std::uint64_t version,
-                                const JobState& state, WallTime now) {
+Result<std::uint64_t> write_job(Connection& connection, std::uint64_t term, const model::JobId& id,
+                                std::uint64_t version, const JobState& state, WallTime now) {
   FALCON_TRY(checked, check_term(connection, term));
   static_cast<void>(checked);
   auto found = find_job(connection, id);

@@ -26,8 +26,7 @@ Result<std::vector<model::JobRow>> jobs_named(Connection& connection, const std:
 Result<JobPage> list_jobs(Connection& connection, const JobFilter& filter);
 Result<std::vector<JobEvent>> events_of(Connection& connection, const model::JobId& id);
 Result<model::JobRow> abort_job(Connection& connection, const model::JobId& id, WallTime now);
-Result<std::uint64_t> write_job(Connection& connection, std::uint64_t term,
-                                const model::JobId& id, std::uint64_t version,
-                                const model::JobState& state, WallTime now);
+Result<std::uint64_t> write_job(Connection& connection, std::uint64_t term, const model::JobId& id,
+                                std::uint64_t version, const model::JobState& state, WallTime now);
 
 }  // namespace falcon::store

@@ -27,8 +27,8 @@ struct Apply {
         row.name, row.gke.project, row.gke.location, row.gke.name, row.cluster, row.shape.type,
         row.shape.topology, model::to_string(row.supply), row.reservation.project,
         row.reservation.zone, row.reservation.name, row.owner, row.provision,
-        model::to_string(row.phase), row.serves, row.serves_attempt, row.intent_at,
-        row.phase_since, row.accepted_at, row.usable_until, row.last_error);
+        model::to_string(row.phase), row.serves, row.serves_attempt, row.intent_at, row.phase_since,
+        row.accepted_at, row.usable_until, row.last_error);
   }
   void operator()(const model::RemovePool& remove) const {
     connection.run("DELETE FROM pools WHERE name = ?", remove.name);
@@ -141,8 +141,7 @@ model::QueueKey queue_key(const Cursor& cursor) {
 
 }  // namespace
 
-Result<std::monostate> write_state(Connection& connection, std::uint64_t term,
-                                   std::uint64_t number,
+Result<std::monostate> write_state(Connection& connection, std::uint64_t term, std::uint64_t number,
                                    const std::vector<model::StateChange>& changes) {
   FALCON_TRY(checked, check_term(connection, term));
   if (number == 0)

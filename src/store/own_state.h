@@ -14,8 +14,7 @@
 
 namespace falcon::store {
 
-Result<std::monostate> write_state(Connection& connection, std::uint64_t term,
-                                   std::uint64_t number,
+Result<std::monostate> write_state(Connection& connection, std::uint64_t term, std::uint64_t number,
                                    const std::vector<model::StateChange>& changes);
 Result<model::OwnState> read_state(Connection& connection);
 Result<std::monostate> publish_queue(Connection& connection, std::uint64_t term,

@@ -189,10 +189,10 @@ Result<std::monostate> have_file(const std::string& path) {
         invalid(fmt::format("database {}: this is a folder; name a file in it", path)));
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0)
-    return std::unexpected(invalid(
-        fmt::format("database {}: cannot be opened for writing: {}; give this user write "
-                    "permission on the file and on {}, or choose another data folder",
-                    path, words_of(errno), folder.string())));
+    return std::unexpected(
+        invalid(fmt::format("database {}: cannot be opened for writing: {}; give this user write "
+                            "permission on the file and on {}, or choose another data folder",
+                            path, words_of(errno), folder.string())));
   ::close(file);
   // The log and its index stand beside the file.
   if (::eaccess(folder.c_str(), W_OK | X_OK) != 0)
@@ -207,16 +207,18 @@ Error open_error(const std::string& path, const SqlError& error) {
   switch (error.code() & 0xff) {
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
-      return invalid(fmt::format("database {}: the file is no database ({}); name another file, or "
-                                 "move this one away and restore a backup",
-                                 path, error.what()));
+      return invalid(
+          fmt::format("database {}: the file is no database ({}); name another file, or "
+                      "move this one away and restore a backup",
+                      path, error.what()));
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
-      return invalid(fmt::format("database {}: no permission to write ({}{}{}); grant it on the "
-                                 "file and its folder, or choose another data folder",
-                                 path, error.what(), error.system_error() != 0 ? ": " : "",
-                                 error.system_error() != 0 ? words_of(error.system_error()) : ""));
+      return invalid(
+          fmt::format("database {}: no permission to write ({}{}{}); grant it on the "
+                      "file and its folder, or choose another data folder",
+                      path, error.what(), error.system_error() != 0 ? ": " : "",
+                      error.system_error() != 0 ? words_of(error.system_error()) : ""));
     default: {
       Error plain = to_error(error);
       plain.what = fmt::format("database {}: {}", path, plain.what);
@@ -226,8 +228,7 @@ Error open_error(const std::string& path, const SqlError& error) {
 }
 
 bool exists(Connection& connection, std::string_view table) {
-  return connection
-      .query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", table)
+  return connection.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", table)
       .next();
 }
 
@@ -255,8 +256,7 @@ Result<std::monostate> migrate(Connection& connection, const std::string& path, 
                     path, have, newest_schema())));
   for (std::uint32_t step = have; step < newest_schema(); ++step) {
     connection.script(kSteps.at(step));
-    connection.run("INSERT INTO schema_version (version, applied_at) VALUES (?, ?)", step + 1,
-                   now);
+    connection.run("INSERT INTO schema_version (version, applied_at) VALUES (?, ?)", step + 1, now);
   }
   connection.script("COMMIT");
   return std::monostate{};
@@ -270,8 +270,8 @@ std::unique_ptr<Connection> connect(const std::string& path, Duration busy_wait)
   auto connection = std::make_unique<Connection>(path, busy_wait);
   connection->script(
       "PRAGMA foreign_keys = ON;"
-      "PRAGMA synchronous = FULL;"      // a commit is on the disk before it is answered
-      "PRAGMA cache_size = -16000;"     // 16 MB
+      "PRAGMA synchronous = FULL;"   // a commit is on the disk before it is answered
+      "PRAGMA cache_size = -16000;"  // 16 MB
       "PRAGMA temp_store = MEMORY;");
   return connection;
 }

@@ -26,8 +26,9 @@ Error to_error(const SqlError& error) {
       return {ErrorKind::kUnavailable,
               "the database is locked by another process; nothing was stored, try again"};
     case SQLITE_FULL:
-      return {ErrorKind::kUnavailable, "the disk under the database is full; nothing was stored, "
-                                       "make room and try again"};
+      return {ErrorKind::kUnavailable,
+              "the disk under the database is full; nothing was stored, "
+              "make room and try again"};
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
@@ -35,7 +36,8 @@ Error to_error(const SqlError& error) {
     case SQLITE_INTERRUPT:
       return {ErrorKind::kUnavailable,
               fmt::format("the database cannot be used: {}; nothing was stored", error.what())};
-    default: return {ErrorKind::kInternal, fmt::format("database: {}", error.what())};
+    default:
+      return {ErrorKind::kInternal, fmt::format("database: {}", error.what())};
   }
 }
 
@@ -96,9 +98,8 @@ void Cursor::bind(std::int64_t value) {
 }
 
 Connection::Connection(const std::string& path, Duration busy_wait) {
-  const int code =
-      sqlite3_open_v2(path.c_str(), &database_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
-                      nullptr);
+  const int code = sqlite3_open_v2(path.c_str(), &database_,
+                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
   if (code != SQLITE_OK) {
     const int system_error = database_ != nullptr ? sqlite3_system_errno(database_) : 0;
     const std::string words =

@@ -85,8 +85,7 @@ class Readers {
 
 class SqliteStore final : public Store {
  public:
-  SqliteStore(SqliteSettings settings, std::unique_ptr<Connection> connection,
-              std::uint64_t newest)
+  SqliteStore(SqliteSettings settings, std::unique_ptr<Connection> connection, std::uint64_t newest)
       : settings_(std::move(settings)),
         readers_(settings_),
         writer_(
@@ -116,11 +115,10 @@ class SqliteStore final : public Store {
     return writer_.write<model::JobRow>(
         [&](Connection& open) { return abort_job(open, id, now()); });
   }
-  Result<std::uint64_t> write_job(std::uint64_t term, const model::JobId& id,
-                                  std::uint64_t version, const model::JobState& state) override {
-    return writer_.write<std::uint64_t>([&](Connection& open) {
-      return store::write_job(open, term, id, version, state, now());
-    });
+  Result<std::uint64_t> write_job(std::uint64_t term, const model::JobId& id, std::uint64_t version,
+                                  const model::JobState& state) override {
+    return writer_.write<std::uint64_t>(
+        [&](Connection& open) { return store::write_job(open, term, id, version, state, now()); });
   }
 
   Result<model::ClusterRow> add_cluster(model::ClusterRow cluster) override {
@@ -161,9 +159,9 @@ class SqliteStore final : public Store {
         [&](Connection& open) { return store::acquire_term(open, holder, lease, now()); });
     if (!acquired) return std::unexpected(std::move(acquired).error());
     if (Term* term = std::get_if<Term>(&*acquired)) return std::move(*term);
-    return fail(ErrorKind::kConflict,
-                "another holder's lease lives for " +
-                    std::to_string(std::get<Duration>(*acquired).count()) + " ms still");
+    return fail(ErrorKind::kConflict, "another holder's lease lives for " +
+                                          std::to_string(std::get<Duration>(*acquired).count()) +
+                                          " ms still");
   }
   Result<Term> renew_term(std::uint64_t term, Duration lease) override {
     return writer_.write<Term>(

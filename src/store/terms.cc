@@ -23,9 +23,9 @@ std::optional<TermRow> highest(Connection& connection) {
 
 std::optional<Error> bad_lease(Duration lease) {
   if (lease > Duration{0} && lease <= Duration{24h}) return std::nullopt;
-  return Error{ErrorKind::kInvalid,
-               fmt::format("a lease of {} ms: between 1 ms and 24 hours is allowed",
-                           lease.count())};
+  return Error{
+      ErrorKind::kInvalid,
+      fmt::format("a lease of {} ms: between 1 ms and 24 hours is allowed", lease.count())};
 }
 
 }  // namespace
@@ -73,9 +73,8 @@ Result<std::monostate> check_term(Connection& connection, std::uint64_t term) {
   if (!last || last->term < term)
     return fail(ErrorKind::kFenced,
                 fmt::format("term {} was never given by this database; ask for a new one", term));
-  return fail(ErrorKind::kFenced,
-              fmt::format("term {} is over: {} holds term {}; stop leading", term, last->holder,
-                          last->term));
+  return fail(ErrorKind::kFenced, fmt::format("term {} is over: {} holds term {}; stop leading",
+                                              term, last->holder, last->term));
 }
 
 }  // namespace falcon::store

@@ -13,8 +13,7 @@ namespace falcon::store {
 std::string uuid_v7(WallTime now) {
   std::array<std::uint8_t, 16> bytes{};
   // Up to 256 bytes come whole once the kernel's generator is up (getrandom(2)).
-  FALCON_CHECK(::getrandom(bytes.data(), bytes.size(), 0) ==
-               static_cast<ssize_t>(bytes.size()));
+  FALCON_CHECK(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
   const auto milliseconds = static_cast<std::uint64_t>(to_unix_ms(now));
   for (std::size_t i = 0; i < 6; ++i)
     bytes.at(i) = static_cast<std::uint8_t>(milliseconds >> (8 * (5 - i)));

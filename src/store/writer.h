@@ -27,8 +27,7 @@ class Writer {
   // on_change hears of it after the commit when it has risen.
   using BeforeCommit = std::function<std::uint64_t(Connection&)>;
   using OnChange = std::function<void(std::uint64_t)>;
-  Writer(std::unique_ptr<Connection> connection, BeforeCommit before_commit,
-         std::uint64_t newest);
+  Writer(std::unique_ptr<Connection> connection, BeforeCommit before_commit, std::uint64_t newest);
   ~Writer();  // carries out what is queued
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;

@@ -1,0 +1,522 @@
+#include "controller/controller.h"
+
+#include <fmt/format.h>
+#include <openssl/rand.h>
+#include <spdlog/spdlog.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "client/api_client.h"
+#include "controller/fleet.h"
+#include "controller/loop.h"
+#include "core/core.h"
+#include "gke/gke.h"
+#include "http/client.h"
+#include "http/timers.h"
+
+namespace falcon::controller {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+// A call to a cloud ends this long after it left; the term is led only while a lease has more left.
+constexpr Duration kCallDeadline{12'000};
+constexpr Duration kRenewInterval{3'000};
+constexpr Duration kRetryInterval{1'000};
+constexpr Duration kClockInterval{60'000};
+constexpr Duration kClockSkewMax{30'000};
+constexpr Duration kReleaseWait{2'000};
+
+WallTime wall_now() {
+  return WallTime(std::chrono::duration_cast<Duration>(
+      std::chrono::system_clock::now().time_since_epoch()));
+}
+MonoTime mono_now() {
+  return MonoTime(std::chrono::duration_cast<Duration>(Steady::now().time_since_epoch()));
+}
+
+std::uint64_t entropy() {
+  std::uint64_t value = 0;
+  RAND_bytes(reinterpret_cast<unsigned char*>(&value), sizeof value);
+  return value;
+}
+
+gke::GkeSettings gke_settings(const std::string& google_url) {
+  gke::GkeSettings settings;
+  settings.change_deadline = kCallDeadline;
+  settings.read_deadline = kCallDeadline;
+  if (!google_url.empty()) {
+    settings.container_url = google_url;
+    settings.compute_url = google_url;
+  }
+  return settings;
+}
+
+}  // namespace
+
+class Controller::Shell {
+ public:
+  explicit Shell(ControllerSettings settings)
+      : settings_(std::move(settings)),
+        http_(std::make_unique<http::Client>()),
+        tokens_(*http_, settings_.google_url.empty() ? "http://metadata.google.internal"
+                                                     : settings_.google_url),
+        api_(*http_, settings_.api_url, settings_.api_token),
+        loop_([this] { woken(); }) {}
+
+  ~Shell() { stop(); }
+
+  void start() {
+    loop_.start();
+    loop_.post([this] { seek_term(); });
+  }
+
+  void stop() {
+    if (stopped_) return;
+    stopped_ = true;
+    std::promise<void> released;
+    auto done = released.get_future();
+    loop_.post([this, &released] {
+      drop_core("stopping");
+      if (term_ == 0) return released.set_value();
+      api_.release_term(term_, [&released](Result<std::monostate>) { released.set_value(); });
+    });
+    const bool in_time = done.wait_for(kReleaseWait) == std::future_status::ready;
+    loop_.stop();
+    http_.reset();  // ends what is under way; `released` may still be set by that
+    if (!in_time) done.wait();
+    timers_.reset();
+  }
+
+  bool leads() const { return leads_; }
+
+ private:
+  // --- leading -------------------------------------------------------------------------------
+  void later(Duration delay, std::function<void()> call) {
+    timers_->after(delay, [this, call = std::move(call)] { loop_.post(call); });
+  }
+
+  // Answers come on the HTTP thread; this brings them to the loop, unless a new term has begun.
+  template <class T>
+  std::function<void(Result<T>)> on_loop(std::function<void(Result<T>)> done) {
+    return [this, epoch = epoch_, done = std::move(done)](Result<T> result) {
+      loop_.post([this, epoch, done, result = std::move(result)] {
+        if (epoch == epoch_) done(result);
+      });
+    };
+  }
+
+  void seek_term() {
+    if (stopped_) return;
+    api_.version(on_loop<wire::ServerVersion>([this](Result<wire::ServerVersion> version) {
+      if (!version) return retry_seek(version.error().what);
+      installation_ = model::Installation(version->installation);
+      compare_clocks(version->now);
+      const auto asked = Steady::now();
+      api_.acquire_term(settings_.holder, settings_.lease_seconds,
+                        on_loop<wire::TermRead>([this, asked](Result<wire::TermRead> term) {
+                          if (!term) return retry_seek(term.error().what);
+                          term_ = term->term;
+                          led_from(asked);
+                          spdlog::info("leading, term {}", term_);
+                          begin_term();
+                        }));
+    }));
+  }
+
+  void retry_seek(const std::string& why) {
+    if (why != last_trouble_) spdlog::info("not leading: {}", why);
+    last_trouble_ = why;
+    later(kRetryInterval, [this] {
+      if (!core_ && term_ == 0) seek_term();
+    });
+  }
+
+  void led_from(Steady::time_point asked) {
+    lead_until_ = asked + std::chrono::seconds(settings_.lease_seconds) - kCallDeadline;
+    leads_ = true;
+    last_trouble_.clear();
+  }
+
+  void renew() {
+    if (term_ == 0 || stopped_) return;
+    const auto asked = Steady::now();
+    api_.renew_term(term_, settings_.lease_seconds,
+                    on_loop<std::monostate>([this, asked](Result<std::monostate> renewed) {
+                      if (renewed) {
+                        led_from(asked);
+                      } else if (renewed.error().kind == ErrorKind::kFenced) {
+                        return lose(renewed.error().what);
+                      }
+                      later(kRenewInterval, [this, epoch = epoch_] {
+                        if (epoch == epoch_) renew();
+                      });
+                    }));
+  }
+
+  // Another leads, or might: nothing more is executed, and all begins anew.
+  void lose(const std::string& why) {
+    drop_core(why);
+    term_ = 0;
+    later(kRetryInterval, [this] { seek_term(); });
+  }
+
+  void drop_core(const std::string& why) {
+    if (core_) spdlog::warn("no longer leading term {}: {}", term_, why);
+    core_.reset();
+    leads_ = false;
+    ++epoch_;
+    loop_.wake_at(Loop::Clock::time_point::max());
+    if (watch_ != 0) api_.close(watch_);
+    watch_ = 0;
+    // A new core needs to be told everything: its own fleet lists afresh.
+    if (fleet_) {
+      fleet_->stop();
+      retired_.push_back(std::move(fleet_));
+    }
+  }
+
+  // --- filling a new core ----------------------------------------------------------------------
+  void begin_term() {
+    ++epoch_;
+    core::Settings core_settings;
+    core_settings.installation = installation_;
+    core_ = std::make_unique<core::Core>(core_settings);
+    known_jobs_.clear();
+    state_number_ = 0;
+    renew();
+    feed(core::ClockCompared{clock_trusted_});
+    watch_clock();
+    load_state();
+  }
+
+  void again(const std::string& what, const Error& error, std::function<void()> call) {
+    spdlog::warn("{}: {}", what, error.what);
+    if (error.kind == ErrorKind::kFenced) return lose(error.what);
+    later(kRetryInterval, [epoch = epoch_, this, call = std::move(call)] {
+      if (epoch == epoch_) call();
+    });
+  }
+
+  void load_state() {
+    api_.own_state(on_loop<model::OwnState>([this](Result<model::OwnState> state) {
+      if (!state) return again("reading Falcon's own state", state.error(), [this] { load_state(); });
+      feed(*std::move(state));
+      load_clusters();
+    }));
+  }
+
+  void load_clusters() {
+    api_.clusters(on_loop<wire::ClusterListRead>([this](Result<wire::ClusterListRead> list) {
+      if (!list) return again("listing clusters", list.error(), [this] { load_clusters(); });
+      sequence_ = list->sequence;
+      std::set<model::ClusterId> gone;
+      for (const auto& [id, row] : clusters_) gone.insert(id);
+      for (const model::ClusterRow& row : list->items) {
+        gone.erase(row.id);
+        take_cluster(row);
+      }
+      for (const model::ClusterId& id : gone) {
+        clusters_.erase(id);
+        feed(core::ClusterVanished{id});
+      }
+      feed(core::ClustersListed{});
+      load_jobs();
+    }));
+  }
+
+  void load_jobs() {
+    api_.open_jobs(on_loop<wire::JobListRead>([this](Result<wire::JobListRead> list) {
+      if (!list) return again("listing jobs", list.error(), [this] { load_jobs(); });
+      sequence_ = std::min(sequence_, list->sequence);
+      std::set<model::JobId> missing = known_jobs_;
+      for (wire::JobRead& item : list->items) {
+        missing.erase(item.row.id);
+        take_job(std::move(item.row));
+      }
+      for (const model::JobId& id : missing) look_for_job(id);
+      feed(core::JobsListed{});
+      open_watch();
+    }));
+  }
+
+  // Open before, not in a new list: it may have ended, or its row may be gone.
+  void look_for_job(const model::JobId& id) {
+    api_.job(id, on_loop<model::JobRow>([this, id](Result<model::JobRow> row) {
+      if (row) return take_job(*std::move(row));
+      if (row.error().kind != ErrorKind::kNotFound)
+        return again("reading job " + id.value(), row.error(), [this, id] { look_for_job(id); });
+      known_jobs_.erase(id);
+      feed(core::JobVanished{id});
+    }));
+  }
+
+  void take_cluster(const model::ClusterRow& row) {
+    clusters_[row.id] = row;
+    if (!fleet_)
+      fleet_ = std::make_unique<Fleet>(loop_, *http_, *timers_, tokens_, gke(), installation_,
+                                       [this](const core::Event& event) { feed(event); });
+    if (row.status != model::ClusterStatus::kOffline) fleet_->connect(model::gke_cluster_of(row));
+    feed(core::ClusterObserved{row});
+  }
+
+  void take_job(model::JobRow row) {
+    if (model::is_terminal(row.state.status))
+      known_jobs_.erase(row.id);
+    else
+      known_jobs_.insert(row.id);
+    feed(core::JobObserved{std::move(row)});
+  }
+
+  // --- watching --------------------------------------------------------------------------------
+  void open_watch() {
+    client::ApiClient::WatchHandler handler;
+    handler.on_line = [this, epoch = epoch_](wire::WatchLine line) {
+      loop_.post([this, epoch, line = std::move(line)] {
+        if (epoch == epoch_) take_line(line);
+      });
+    };
+    handler.on_end = [this, epoch = epoch_](std::optional<Error> error) {
+      loop_.post([this, epoch, error = std::move(error)] {
+        if (epoch == epoch_) watch_ended(error);
+      });
+    };
+    watch_ = api_.watch(sequence_, std::move(handler));
+  }
+
+  void take_line(const wire::WatchLine& line) {
+    sequence_ = std::max(sequence_, line.sequence);
+    switch (line.kind) {
+      case wire::WatchLine::Kind::kJob:
+        if (line.removed) {
+          known_jobs_.erase(line.job.id);
+          feed(core::JobVanished{line.job.id});
+        } else {
+          take_job(line.job);
+        }
+        return;
+      case wire::WatchLine::Kind::kCluster:
+        if (line.removed) {
+          clusters_.erase(line.cluster.id);
+          feed(core::ClusterVanished{line.cluster.id});
+        } else {
+          take_cluster(line.cluster);
+        }
+        return;
+      case wire::WatchLine::Kind::kBookmark:
+      case wire::WatchLine::Kind::kUnknown: return;
+    }
+  }
+
+  void watch_ended(const std::optional<Error>& error) {
+    watch_ = 0;
+    if (error && error->kind == ErrorKind::kNotFound) {
+      spdlog::info("the watch is too old; listing again");
+      return load_clusters();
+    }
+    later(kRetryInterval, [this, epoch = epoch_] {
+      if (epoch == epoch_) open_watch();
+    });
+  }
+
+  void compare_clocks(const std::string& server_now) {
+    const auto server = parse_rfc3339(server_now);
+    const bool trusted = server && std::chrono::abs(*server - wall_now()) <= kClockSkewMax;
+    if (clock_trusted_ && !trusted)
+      spdlog::warn("the API server's clock says {}, this one {}: nothing is timed out until they agree",
+                   server_now, to_rfc3339(wall_now()));
+    clock_trusted_ = trusted;
+  }
+
+  void watch_clock() {
+    later(kClockInterval, [this, epoch = epoch_] {
+      if (epoch != epoch_) return;
+      api_.version(on_loop<wire::ServerVersion>([this](Result<wire::ServerVersion> version) {
+        if (version) {
+          compare_clocks(version->now);
+          feed(core::ClockCompared{clock_trusted_});
+        }
+        watch_clock();
+      }));
+    });
+  }
+
+  // --- the core --------------------------------------------------------------------------------
+  void woken() { feed(core::Tick{}); }
+
+  void feed(const core::Event& event) {
+    if (!core_) return;
+    if (Steady::now() >= lead_until_) return lose("the lease could not be renewed in time");
+    std::vector<core::Command> commands;
+    core_->step(event, core::Now{mono_now(), wall_now(), entropy()}, commands);
+    for (const core::Command& command : commands) {
+      if (!core_) return;
+      execute(command);
+    }
+    if (!core_) return;
+    const MonoTime wake = core_->wake_at();
+    loop_.wake_at(wake == MonoTime::max()
+                      ? Loop::Clock::time_point::max()
+                      : Loop::Clock::time_point(wake.time_since_epoch()));
+  }
+
+  // Answers one command: an error, or the payload.
+  template <class T>
+  std::function<void(Result<T>)> answer(std::uint64_t id) {
+    return on_loop<T>([this, id](Result<T> result) {
+      core::CommandDone done;
+      done.command = id;
+      if (result)
+        done.payload = *std::move(result);
+      else
+        done.error = result.error();
+      if (done.error && done.error->kind == ErrorKind::kFenced) return lose(done.error->what);
+      feed(done);
+    });
+  }
+  template <class T>
+  std::function<void(Result<T>)> answer_without_payload(std::uint64_t id) {
+    return [done = answer<std::monostate>(id)](Result<T> result) {
+      if (result)
+        done(std::monostate{});
+      else
+        done(std::unexpected(result.error()));
+    };
+  }
+
+  void execute(const core::Command& command) {
+    std::visit([&](const auto& body) { run(command.id, body); }, command.body);
+  }
+
+  void run(std::uint64_t id, const core::WriteJob& c) {
+    spdlog::info("job {}: {} {}{}", c.job.value(), model::to_string(c.state.status),
+                 model::to_string(c.state.reason),
+                 c.state.cleanup == model::Cleanup::kNone
+                     ? std::string()
+                     : fmt::format(" (clean-up {})", model::to_string(c.state.cleanup)));
+    api_.write_job(c.job, wire::JobWrite{term_, c.version, c.state},
+                   [done = answer<core::JobWritten>(id)](Result<std::uint64_t> version) {
+                     if (version)
+                       done(core::JobWritten{*version});
+                     else
+                       done(std::unexpected(version.error()));
+                   });
+  }
+  void run(std::uint64_t id, const core::ReadJob& c) { api_.job(c.job, answer<model::JobRow>(id)); }
+  void run(std::uint64_t id, const core::WriteState& c) {
+    api_.write_state(wire::StateWrite{term_, ++state_number_, c.changes},
+                     answer<std::monostate>(id));
+  }
+  void run(std::uint64_t id, const core::PublishQueue& c) {
+    api_.publish_queue(wire::QueueWrite{term_, c}, answer<std::monostate>(id));
+  }
+  void run(std::uint64_t id, const core::CreatePool& c) {
+    spdlog::info("job {}: creating node pool {} ({} {})", c.row.owner.value(), c.row.name.value(),
+                 model::to_string(c.row.shape), model::to_string(c.row.supply));
+    const auto cluster = clusters_.find(c.row.cluster);
+    const std::string zone = cluster == clusters_.end() || cluster->second.zone.empty()
+                                 ? c.row.gke.location
+                                 : cluster->second.zone;
+    gke().create_pool(c.row, zone, answer<core::PoolAccepted>(id));
+  }
+  void run(std::uint64_t id, const core::DeletePool& c) {
+    spdlog::info("cluster {}: deleting node pool {}", c.gke.name, c.name.value());
+    gke().delete_pool(c.gke, c.name, answer_without_payload<core::PoolAccepted>(id));
+  }
+  void run(std::uint64_t id, const core::ListPools& c) {
+    gke().list_pools(c.gke, answer<core::PoolListing>(id));
+  }
+  void run(std::uint64_t id, const core::ReadOperation& c) {
+    gke().operation(c.gke, c.operation, answer<core::OperationView>(id));
+  }
+  void run(std::uint64_t id, const core::ReadReservation& c) {
+    gke().reservation(c.reservation, answer<core::ReservationView>(id));
+  }
+  void run(std::uint64_t id, const core::CreateWorkload& c) {
+    const auto cluster = clusters_.find(c.cluster);
+    if (cluster == clusters_.end())
+      return answer<core::WorkloadCreated>(id)(
+          fail(ErrorKind::kUnavailable, "the cluster's row is gone"));
+    spdlog::info("job {}: submitting Kubernetes Job {} to {}", c.job.value(), c.name.value(),
+                 c.gke.name);
+    // The whole spec is read when it is needed; the core keeps only what decides.
+    api_.job(c.job, [this, c, row = cluster->second, done = answer<core::WorkloadCreated>(id),
+                     epoch = epoch_](Result<model::JobRow> job) {
+      if (!job)
+        return done(fail(ErrorKind::kUnavailable, "reading the job: " + job.error().what));
+      loop_.post([this, c, row, job = *std::move(job), done, epoch] {
+        if (epoch != epoch_) return;
+        kube::Kubernetes* kubernetes = fleet_ ? fleet_->kubernetes(c.gke) : nullptr;
+        if (kubernetes == nullptr)
+          return done(fail(ErrorKind::kUnavailable, "the cluster is not connected"));
+        kubernetes->create_workload(
+            kube::WorkloadSpec{job, row, c.pool, c.name, c.attempt, installation_}, done);
+      });
+    });
+  }
+  void run(std::uint64_t id, const core::DeleteWorkload& c) {
+    spdlog::info("cluster {}: deleting Kubernetes Job {}", c.gke.name, c.name.value());
+    kube::Kubernetes* kubernetes = fleet_ ? fleet_->kubernetes(c.gke) : nullptr;
+    if (kubernetes == nullptr)
+      return answer<std::monostate>(id)(fail(ErrorKind::kUnavailable, "the cluster is not connected"));
+    kubernetes->delete_workload(c.kube_namespace, c.name, c.uid, answer<std::monostate>(id));
+  }
+  void run(std::uint64_t id, const core::LookAtWorkload& c) {
+    kube::Kubernetes* kubernetes = fleet_ ? fleet_->kubernetes(c.gke) : nullptr;
+    if (kubernetes == nullptr)
+      return answer<core::WorkloadLook>(id)(
+          fail(ErrorKind::kUnavailable, "the cluster is not connected"));
+    kubernetes->look(c.kube_namespace, c.name, answer<core::WorkloadLook>(id));
+  }
+
+  gke::Gke& gke() {
+    if (!gke_) {
+      gke::GkeSettings settings = gke_settings(settings_.google_url);
+      settings.installation = installation_;
+      gke_ = std::make_unique<gke::Gke>(*http_, tokens_, std::move(settings));
+    }
+    return *gke_;
+  }
+
+  ControllerSettings settings_;
+  std::unique_ptr<http::Timers> timers_ = std::make_unique<http::Timers>();
+  std::unique_ptr<http::Client> http_;
+  gke::TokenSource tokens_;
+  client::ApiClient api_;
+  std::unique_ptr<gke::Gke> gke_;
+  Loop loop_;
+  std::unique_ptr<Fleet> fleet_;
+  std::vector<std::unique_ptr<Fleet>> retired_;  // calls under way may still refer to them
+
+  // On the loop's thread.
+  std::unique_ptr<core::Core> core_;
+  std::uint64_t epoch_ = 0;
+  std::uint64_t term_ = 0;
+  std::uint64_t state_number_ = 0;
+  Steady::time_point lead_until_{};
+  model::Installation installation_;
+  std::uint64_t sequence_ = 0;
+  http::Client::StreamId watch_ = 0;
+  std::map<model::ClusterId, model::ClusterRow> clusters_;
+  std::set<model::JobId> known_jobs_;
+  bool clock_trusted_ = false;
+  std::string last_trouble_;
+
+  std::atomic<bool> stopped_ = false;
+  std::atomic<bool> leads_ = false;
+};
+
+Controller::Controller(ControllerSettings settings)
+    : shell_(std::make_unique<Shell>(std::move(settings))) {}
+Controller::~Controller() = default;
+void Controller::start() { shell_->start(); }
+void Controller::stop() { shell_->stop(); }
+bool Controller::leads() const { return shell_->leads(); }
+
+}  // namespace falcon::controller

@@ -1,0 +1,400 @@
+#include "gke/gke.h"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <charconv>
+
+#include "base/check.h"
+#include "base/digest.h"
+#include "base/text.h"
+#include "gke/errors.h"
+#include "model/names.h"
+#include "model/tpu.h"
+
+namespace falcon::gke {
+namespace {
+
+namespace json = boost::json;
+
+constexpr Duration kFlexRunMax{7LL * 24 * 3'600'000};  // GKE's most and default
+constexpr std::string_view kScope = "https://www.googleapis.com/auth/cloud-platform";
+
+Result<json::object> object_of(const http::Response& response) {
+  boost::system::error_code error;
+  json::value value = json::parse(response.body, error);
+  if (error || !value.is_object())
+    return fail(ErrorKind::kUnknownOutcome, "the answer is not readable: " +
+                                                clean_text(response.body, 200));
+  return std::move(value.as_object());
+}
+
+std::string text(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  return value != nullptr && value->is_string() ? std::string(value->as_string()) : std::string();
+}
+
+const json::object* child(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  return value == nullptr ? nullptr : value->if_object();
+}
+
+const json::array* list(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  return value == nullptr ? nullptr : value->if_array();
+}
+
+// int64 are JSON strings in Google's answers, int32 numbers; absent is zero.
+std::int64_t number(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  if (value == nullptr) return 0;
+  if (value->is_string()) {
+    std::int64_t parsed = 0;
+    const std::string digits(value->as_string());
+    std::from_chars(digits.data(), digits.data() + digits.size(), parsed);
+    return parsed;
+  }
+  boost::system::error_code error;
+  const auto parsed = value->to_number<std::int64_t>(error);
+  return error ? 0 : parsed;
+}
+
+std::uint32_t small_number(const std::string& digits) {
+  std::uint32_t parsed = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), parsed);
+  return parsed;
+}
+
+core::PoolStatus pool_status(const std::string& status) {
+  if (status == "PROVISIONING") return core::PoolStatus::kProvisioning;
+  if (status == "RUNNING") return core::PoolStatus::kRunning;
+  if (status == "RUNNING_WITH_ERROR") return core::PoolStatus::kRunningWithError;
+  if (status == "RECONCILING") return core::PoolStatus::kReconciling;
+  if (status == "STOPPING") return core::PoolStatus::kStopping;
+  if (status == "ERROR") return core::PoolStatus::kError;
+  return core::PoolStatus::kUnknown;
+}
+
+core::PoolView pool_view(const json::object& pool) {
+  core::PoolView view;
+  view.name = model::PoolName(text(pool, "name"));
+  view.status = pool_status(text(pool, "status"));
+  if (const json::object* config = child(pool, "config"))
+    if (const json::object* labels = child(*config, "labels"))
+      if (text(*labels, model::kManagedByLabel) == "falcon") {
+        view.installation = model::Installation(text(*labels, model::kInstallationLabel));
+        view.job = model::JobId(text(*labels, model::kJobLabel));
+        view.provision = small_number(text(*labels, model::kProvisionLabel));
+      }
+  view.words = text(pool, "statusMessage");
+  if (const json::array* conditions = list(pool, "conditions"))
+    for (const json::value& item : *conditions)
+      if (const json::object* condition = item.if_object()) {
+        if (!view.words.empty()) view.words += "; ";
+        const std::string code = text(*condition, "code");
+        view.words += code + (code.empty() ? "" : ": ") + text(*condition, "message");
+      }
+  view.words = clean_text(view.words, 1'500);
+  if (!view.words.empty()) view.words_kind = sort_words(0, view.words);
+  return view;
+}
+
+std::string decode_base64(const std::string& encoded) {
+  std::string decoded(encoded.size(), '\0');
+  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(decoded.data()),
+                                   reinterpret_cast<const unsigned char*>(encoded.data()),
+                                   static_cast<int>(encoded.size()));
+  if (size < 0) return {};
+  const auto padding = std::count(encoded.end() - std::min<std::ptrdiff_t>(2, std::ssize(encoded)),
+                                  encoded.end(), '=');
+  decoded.resize(static_cast<std::size_t>(size - padding));
+  return decoded;
+}
+
+std::string policy_name(const std::string& topology) { return "falcon-" + topology; }
+
+std::string seconds(Duration duration) { return fmt::format("{}s", duration.count() / 1'000); }
+
+void add_supply(json::object& pool, json::object& config, const model::PoolRow& row,
+                const model::Slice& slice) {
+  switch (row.supply) {
+    case model::SupplyMode::kOnDemand:
+      config["reservationAffinity"] = {{"consumeReservationType", "NO_RESERVATION"}};
+      break;
+    case model::SupplyMode::kReservation:
+      config["reservationAffinity"] = {
+          {"consumeReservationType", "SPECIFIC_RESERVATION"},
+          {"key", "compute.googleapis.com/reservation-name"},
+          {"values", json::array{row.reservation.project == row.gke.project
+                                     ? row.reservation.name
+                                     : "projects/" + row.reservation.project + "/reservations/" +
+                                           row.reservation.name}}};
+      break;
+    case model::SupplyMode::kFlexStart:
+      config["reservationAffinity"] = {{"consumeReservationType", "NO_RESERVATION"}};
+      config["flexStart"] = true;
+      config["maxRunDuration"] = seconds(kFlexRunMax);
+      // GKE asks for machines when pods are pending; all of the slice or nothing.
+      pool["autoscaling"] = {{"enabled", true},
+                             {"minNodeCount", 0},
+                             {"maxNodeCount", slice.hosts},
+                             {"locationPolicy", "ANY"}};
+      break;
+  }
+  if (row.supply != model::SupplyMode::kFlexStart) pool["initialNodeCount"] = slice.hosts;
+}
+
+}  // namespace
+
+std::string region_of(const std::string& location) {
+  const std::size_t dash = location.rfind('-');
+  const bool zone = dash != std::string::npos && location.size() - dash == 2;
+  return zone ? location.substr(0, dash) : location;
+}
+
+std::string create_pool_body(const model::PoolRow& row, const std::string& zone,
+                             const model::Installation& installation) {
+  const auto slice = model::find_slice(row.shape.type, row.shape.topology);
+  FALCON_CHECK(slice.has_value());
+  const model::TpuGeneration& generation = *slice->generation;
+  json::object config;
+  config["machineType"] = slice->machine_type;
+  config["diskType"] = generation.disk_type;
+  config["diskSizeGb"] = 100;
+  config["oauthScopes"] = json::array{kScope};
+  config["workloadMetadataConfig"] = {{"mode", "GKE_METADATA"}};
+  config["gvnic"] = {{"enabled", true}};
+  json::object pool;
+  pool["name"] = row.name.value();
+  pool["locations"] = json::array{zone};
+  add_supply(pool, config, row, *slice);
+  if (slice->multi_host()) {
+    if (generation.placement == model::SlicePlacement::kCompact)
+      pool["placementPolicy"] = {{"type", "COMPACT"}, {"tpuTopology", slice->topology}};
+    else
+      pool["placementPolicy"] = {{"policyName", policy_name(slice->topology)},
+                                 {"tpuTopology", slice->topology}};
+  }
+  config["labels"] = {{model::kManagedByLabel, "falcon"},
+                      {model::kInstallationLabel, installation.value()},
+                      {model::kJobLabel, row.owner.value()},
+                      {model::kProvisionLabel, std::to_string(row.provision)}};
+  // A repaired slice is another slice: whoever ran there is lost anyway, and Falcon decides.
+  pool["management"] = {{"autoRepair", row.supply != model::SupplyMode::kFlexStart},
+                        {"autoUpgrade", true}};
+  // What the pool was asked to be, to compare where a name turns out to be taken.
+  const Sha256 digest = sha256(json::serialize(config) + json::serialize(pool));
+  config["resourceLabels"] = {
+      {"falcon-installation", installation.value()},
+      {"falcon-spec", base32_lower(digest).substr(0, 26)}};
+  pool["config"] = std::move(config);
+  return json::serialize(json::object{{"nodePool", std::move(pool)}});
+}
+
+Gke::Gke(http::Client& client, TokenSource& tokens, GkeSettings settings)
+    : client_(client), tokens_(tokens), settings_(std::move(settings)) {}
+
+void Gke::call(std::string method, std::string url, std::string body, Duration deadline,
+               http::OnResponse done) {
+  http::Request request;
+  const CallKind kind = method == "GET" ? CallKind::kRead : CallKind::kChange;
+  request.method = std::move(method);
+  request.url = std::move(url);
+  request.timeout = deadline;
+  request.body_bytes_max = 64U << 20U;
+  if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
+  request.body = std::move(body);
+  send_authorized(client_, tokens_, std::move(request),
+                  [kind, done = std::move(done)](Result<http::Response> answer) {
+                    if (answer && answer->status / 100 != 2)
+                      return done(std::unexpected(sort_answer(*answer, kind)));
+                    if (!answer && kind == CallKind::kRead &&
+                        answer.error().kind == ErrorKind::kUnknownOutcome)
+                      return done(fail(ErrorKind::kUnavailable, answer.error().what));
+                    done(std::move(answer));
+                  });
+}
+
+namespace {
+
+std::string cluster_url(const GkeSettings& settings, const model::GkeCluster& gke) {
+  return settings.container_url + "/v1/" + model::to_string(gke);
+}
+
+// Turns an answer into a T, or passes the error on.
+template <class T, class Read>
+http::OnResponse reading(std::function<void(Result<T>)> done, Read read) {
+  return [done = std::move(done), read](Result<http::Response> answer) {
+    if (!answer) return done(std::unexpected(answer.error()));
+    auto object = object_of(*answer);
+    if (!object) return done(std::unexpected(object.error()));
+    done(read(*object));
+  };
+}
+
+Result<core::PoolAccepted> accepted_of(const json::object& object) {
+  const std::string name = text(object, "name");
+  if (name.empty()) return fail(ErrorKind::kUnknownOutcome, "the answer names no operation");
+  return core::PoolAccepted{model::OperationName(name)};
+}
+
+}  // namespace
+
+void Gke::control_plane(const model::GkeCluster& gke, On<ControlPlane> done) {
+  call("GET", cluster_url(settings_, gke), {}, settings_.read_deadline,
+       reading<ControlPlane>(std::move(done), [](const json::object& cluster) -> Result<ControlPlane> {
+         ControlPlane plane;
+         plane.status = text(cluster, "status");
+         bool ip_enabled = true;
+         std::string dns;
+         if (const json::object* endpoints = child(cluster, "controlPlaneEndpointsConfig")) {
+           if (const json::object* ip = child(*endpoints, "ipEndpointsConfig"))
+             if (const json::value* enabled = ip->if_contains("enabled"))
+               ip_enabled = !enabled->is_bool() || enabled->as_bool();
+           if (const json::object* config = child(*endpoints, "dnsEndpointConfig"))
+             dns = text(*config, "endpoint");
+         }
+         if (!ip_enabled && !dns.empty()) {
+           plane.url = "https://" + dns;  // verified against public roots
+           return plane;
+         }
+         const std::string endpoint = text(cluster, "endpoint");
+         if (endpoint.empty())
+           return fail(ErrorKind::kUnavailable,
+                       "the cluster has no endpoint yet (status " + plane.status + ")");
+         plane.url = "https://" + endpoint;
+         if (const json::object* auth = child(cluster, "masterAuth"))
+           plane.ca_pem = decode_base64(text(*auth, "clusterCaCertificate"));
+         if (plane.ca_pem.empty())
+           return fail(ErrorKind::kUnavailable, "the cluster's CA certificate is missing");
+         return plane;
+       }));
+}
+
+void Gke::create_pool(const model::PoolRow& row, const std::string& zone,
+                      On<core::PoolAccepted> done) {
+  const auto slice = model::find_slice(row.shape.type, row.shape.topology);
+  if (!slice) return done(std::unexpected(slice.error()));
+  const bool policy = slice->multi_host() && slice->generation->placement ==
+                                                 model::SlicePlacement::kWorkloadPolicy;
+  if (!policy) return post_pool(row, zone, std::move(done));
+  const std::string url =
+      fmt::format("{}/compute/v1/projects/{}/regions/{}/resourcePolicies", settings_.compute_url,
+                  row.gke.project, region_of(zone));
+  const std::string body = json::serialize(json::object{
+      {"name", policy_name(slice->topology)},
+      {"workloadPolicy",
+       {{"type", "HIGH_THROUGHPUT"}, {"acceleratorTopology", slice->topology}}}});
+  call("POST", url, body, settings_.change_deadline,
+       [this, row, zone, done = std::move(done)](Result<http::Response> answer) {
+         // Shared by all pools of the topology: "exists" is good news.
+         const bool there = answer || answer.error().kind == ErrorKind::kAlreadyExists;
+         if (!there) {
+           Error error = answer.error();
+           if (error.kind == ErrorKind::kUnknownOutcome) error.kind = ErrorKind::kUnavailable;
+           error.what = "workload policy: " + error.what;
+           return done(std::unexpected(std::move(error)));
+         }
+         post_pool(row, zone, done);
+       });
+}
+
+void Gke::post_pool(const model::PoolRow& row, const std::string& zone,
+                    On<core::PoolAccepted> done) {
+  call("POST", cluster_url(settings_, row.gke) + "/nodePools",
+       create_pool_body(row, zone, settings_.installation), settings_.change_deadline,
+       reading<core::PoolAccepted>(std::move(done), accepted_of));
+}
+
+void Gke::delete_pool(const model::GkeCluster& gke, const model::PoolName& name,
+                      On<core::PoolAccepted> done) {
+  call("DELETE", cluster_url(settings_, gke) + "/nodePools/" + name.value(), {},
+       settings_.change_deadline, reading<core::PoolAccepted>(std::move(done), accepted_of));
+}
+
+void Gke::list_pools(const model::GkeCluster& gke, On<core::PoolListing> done) {
+  call("GET", cluster_url(settings_, gke) + "/nodePools", {}, settings_.read_deadline,
+       reading<core::PoolListing>(std::move(done), [](const json::object& answer) -> Result<core::PoolListing> {
+         core::PoolListing listing;
+         const json::array* pools = list(answer, "nodePools");
+         if (pools == nullptr) {
+           if (answer.contains("nodePools"))
+             return fail(ErrorKind::kUnavailable, "nodePools is no list");
+           return listing;  // none: Google leaves empty lists out
+         }
+         for (const json::value& item : *pools) {
+           const json::object* pool = item.if_object();
+           if (pool == nullptr || text(*pool, "name").empty())
+             return fail(ErrorKind::kUnavailable, "the list of node pools is not readable");
+           listing.pools.push_back(pool_view(*pool));
+         }
+         return listing;
+       }));
+}
+
+void Gke::operation(const model::GkeCluster& gke, const model::OperationName& name,
+                    On<core::OperationView> done) {
+  const std::string url = fmt::format("{}/v1/projects/{}/locations/{}/operations/{}",
+                                      settings_.container_url, gke.project, gke.location,
+                                      name.value());
+  call("GET", url, {}, settings_.read_deadline,
+       reading<core::OperationView>(
+           std::move(done), [](const json::object& answer) -> Result<core::OperationView> {
+             core::OperationView view;
+             view.done = text(answer, "status") == "DONE";
+             std::string words = text(answer, "statusMessage");
+             std::int32_t code = 0;
+             if (const json::object* error = child(answer, "error")) {
+               code = static_cast<std::int32_t>(number(*error, "code"));
+               const std::string message = text(*error, "message");
+               if (!message.empty()) words = message;
+               if (words.empty()) words = fmt::format("error code {}", code);
+             }
+             if (!words.empty())
+               view.error = Error{sort_words(code, words), clean_text(words, 1'500)};
+             return view;
+           }));
+}
+
+void Gke::reservation(const model::Reservation& reservation, On<core::ReservationView> done) {
+  // Sub-blocks and blocks follow the name: the reservation itself is what is read.
+  const std::string name = reservation.name.substr(0, reservation.name.find('/'));
+  const std::string url =
+      fmt::format("{}/compute/v1/projects/{}/zones/{}/reservations/{}", settings_.compute_url,
+                  reservation.project, reservation.zone, name);
+  call("GET", url, {}, settings_.read_deadline,
+       reading<core::ReservationView>(
+           std::move(done), [](const json::object& answer) -> Result<core::ReservationView> {
+             core::ReservationView view;
+             view.ready = text(answer, "status") == "READY";
+             if (const json::object* specific = child(answer, "specificReservation")) {
+               view.unit = core::ReservationView::Unit::kMachines;
+               view.total = number(*specific, "count");
+               if (specific->contains("assuredCount"))
+                 view.total = std::min(view.total, number(*specific, "assuredCount"));
+               view.in_use = number(*specific, "inUseCount");
+               return view;
+             }
+             const json::object* aggregate = child(answer, "aggregateReservation");
+             if (aggregate == nullptr)
+               return fail(ErrorKind::kUnavailable,
+                           "the reservation is neither specific nor aggregate");
+             view.unit = core::ReservationView::Unit::kChips;
+             const auto chips = [&](std::string_view key) {
+               std::int64_t sum = 0;
+               if (const json::array* resources = list(*aggregate, key))
+                 for (const json::value& item : *resources)
+                   if (const json::object* resource = item.if_object())
+                     if (const json::object* accelerator = child(*resource, "accelerator"))
+                       sum += number(*accelerator, "acceleratorCount");
+               return sum;
+             };
+             view.total = chips("reservedResources");
+             view.in_use = chips("inUseResources");
+             return view;
+           }));
+}
+
+}  // namespace falcon::gke

@@ -1,0 +1,185 @@
+#include "kube/kubernetes.h"
+
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+#include <memory>
+
+#include "base/text.h"
+#include "kube/views.h"
+
+namespace falcon::kube {
+namespace {
+
+namespace json = boost::json;
+
+// The API server gives mutating handlers 34 s; a little more tells a slow answer from a lost one.
+constexpr Duration kDeadline{40'000};
+
+std::string jobs_path(const std::string& kube_namespace) {
+  return "/apis/batch/v1/namespaces/" + kube_namespace + "/jobs";
+}
+
+Result<json::object> object_of(const http::Response& response) {
+  boost::system::error_code error;
+  json::value value = json::parse(response.body, error);
+  if (error || !value.is_object())
+    return fail(ErrorKind::kUnknownOutcome, "the answer is not readable: " +
+                                                clean_text(response.body, 200));
+  return std::move(value.as_object());
+}
+
+}  // namespace
+
+Error sort_answer(const http::Response& response, bool change) {
+  std::string message = clean_text(response.body, 300);
+  std::string reason;
+  if (auto status = object_of(response); status && status->contains("reason")) {
+    if (const json::value* text = status->if_contains("reason"); text->is_string())
+      reason = std::string(text->as_string());
+    if (const json::value* text = status->if_contains("message"); text && text->is_string())
+      message = clean_text(text->as_string(), 1'500);
+  }
+  const auto error = [&](ErrorKind kind) { return Error{kind, message}; };
+  switch (response.status) {
+    case 400:
+    case 405:
+    case 406:
+    case 413:
+    case 415:
+    case 422: return error(ErrorKind::kInvalid);
+    case 401: return error(ErrorKind::kUnavailable);  // tokens are renewed underneath
+    case 403: return error(ErrorKind::kDenied);
+    case 404: return error(ErrorKind::kNotFound);
+    case 409:
+      return error(reason == "AlreadyExists" ? ErrorKind::kAlreadyExists : ErrorKind::kConflict);
+    case 410: return error(ErrorKind::kNotFound);
+    case 429: return error(ErrorKind::kThrottled);
+    case 503: return error(ErrorKind::kUnavailable);
+    default: break;
+  }
+  if (response.status >= 500)
+    return error(change ? ErrorKind::kUnknownOutcome : ErrorKind::kUnavailable);
+  return error(ErrorKind::kInvalid);
+}
+
+Kubernetes::Kubernetes(http::Client& client, gke::TokenSource& tokens, gke::ControlPlane plane)
+    : client_(client), tokens_(tokens), plane_(std::move(plane)) {}
+
+http::Request Kubernetes::request(std::string method, const std::string& path) const {
+  http::Request request;
+  request.method = std::move(method);
+  request.url = plane_.url + path;
+  request.ca_pem = plane_.ca_pem;
+  request.timeout = kDeadline;
+  request.headers.emplace_back("Accept", "application/json");
+  request.headers.emplace_back("User-Agent", "falcon");
+  return request;
+}
+
+void Kubernetes::call(std::string method, const std::string& path, std::string body,
+                      http::OnResponse done) {
+  const bool change = method != "GET";
+  http::Request wanted = request(std::move(method), path);
+  if (!body.empty()) wanted.headers.emplace_back("Content-Type", "application/json");
+  wanted.body = std::move(body);
+  gke::send_authorized(client_, tokens_, std::move(wanted),
+                       [change, done = std::move(done)](Result<http::Response> answer) {
+                         if (answer && answer->status / 100 != 2)
+                           return done(std::unexpected(sort_answer(*answer, change)));
+                         if (!answer && !change && answer.error().kind == ErrorKind::kUnknownOutcome)
+                           return done(fail(ErrorKind::kUnavailable, answer.error().what));
+                         done(std::move(answer));
+                       });
+}
+
+void Kubernetes::create_workload(const WorkloadSpec& spec, On<core::WorkloadCreated> done) {
+  if (!needs_service(spec)) return create_job(spec, std::move(done));
+  call("POST", "/api/v1/namespaces/" + spec.cluster.kubernetes_namespace + "/services",
+       render_service(spec),
+       [this, spec, done = std::move(done)](Result<http::Response> answer) {
+         if (!answer && answer.error().kind != ErrorKind::kAlreadyExists) {
+           // Without its service the Job was not sent: whatever became of the service, repeat.
+           Error error = answer.error();
+           if (error.kind == ErrorKind::kUnknownOutcome) error.kind = ErrorKind::kUnavailable;
+           return done(std::unexpected(std::move(error)));
+         }
+         create_job(spec, done);
+       });
+}
+
+void Kubernetes::create_job(const WorkloadSpec& spec, On<core::WorkloadCreated> done) {
+  call("POST", jobs_path(spec.cluster.kubernetes_namespace) + "?fieldManager=falcon", render_job(spec),
+       [this, spec, done = std::move(done)](Result<http::Response> answer) {
+         if (!answer && answer.error().kind == ErrorKind::kAlreadyExists) return adopt(spec, done);
+         if (!answer) return done(std::unexpected(answer.error()));
+         auto job = object_of(*answer);
+         if (!job) return done(std::unexpected(job.error()));
+         const model::Uid uid = uid_of(*job);
+         if (uid.empty()) return done(fail(ErrorKind::kUnknownOutcome, "the answer has no uid"));
+         done(core::WorkloadCreated{uid});
+       });
+}
+
+// The name is taken: by our own earlier request, or by somebody else's object.
+void Kubernetes::adopt(const WorkloadSpec& spec, On<core::WorkloadCreated> done) {
+  call("GET", jobs_path(spec.cluster.kubernetes_namespace) + "/" + spec.name.value(), {},
+       [spec, done = std::move(done)](Result<http::Response> answer) {
+         if (!answer) return done(fail(ErrorKind::kUnknownOutcome, answer.error().what));
+         auto job = object_of(*answer);
+         if (!job) return done(std::unexpected(job.error()));
+         if (!is_attempt(*job, spec.installation, spec.job.id, spec.attempt))
+           return done(fail(ErrorKind::kAlreadyExists,
+                            "a Job named " + spec.name.value() + " exists and is not Falcon's"));
+         if (workload_view(*job).deleting)
+           return done(fail(ErrorKind::kUnavailable, "the Job of that name is still being deleted"));
+         done(core::WorkloadCreated{uid_of(*job)});
+       });
+}
+
+void Kubernetes::delete_workload(const std::string& kube_namespace, const model::WorkloadName& name,
+                                 const model::Uid& uid, On<std::monostate> done) {
+  json::object options{{"apiVersion", "v1"},
+                       {"kind", "DeleteOptions"},
+                       {"propagationPolicy", "Foreground"}};
+  if (!uid.empty()) options["preconditions"] = {{"uid", uid.value()}};
+  // The service of several hosts has the Job's name and goes with it; most Jobs have none.
+  call("DELETE", "/api/v1/namespaces/" + kube_namespace + "/services/" + name.value(), {},
+       [](Result<http::Response>) {});
+  call("DELETE", jobs_path(kube_namespace) + "/" + name.value(), json::serialize(options),
+       [done = std::move(done)](Result<http::Response> answer) {
+         if (!answer) return done(std::unexpected(answer.error()));
+         done(std::monostate{});
+       });
+}
+
+void Kubernetes::look(const std::string& kube_namespace, const model::WorkloadName& name,
+                      On<core::WorkloadLook> done) {
+  call("GET", jobs_path(kube_namespace) + "/" + name.value(), {},
+       [this, kube_namespace, name, done = std::move(done)](Result<http::Response> answer) {
+         auto look = std::make_shared<core::WorkloadLook>();
+         if (answer) {
+           auto job = object_of(*answer);
+           if (!job) return done(std::unexpected(job.error()));
+           look->workload = workload_view(*job);
+         } else if (answer.error().kind != ErrorKind::kNotFound) {
+           return done(std::unexpected(answer.error()));
+         }
+         call("GET",
+              "/api/v1/namespaces/" + kube_namespace +
+                  "/pods?labelSelector=batch.kubernetes.io%2Fjob-name%3D" + name.value(),
+              {}, [look, done](Result<http::Response> pods) {
+                if (!pods) return done(std::unexpected(pods.error()));
+                auto list = object_of(*pods);
+                if (!list) return done(std::unexpected(list.error()));
+                const json::value* items = list->if_contains("items");
+                if (items != nullptr && items->is_array())
+                  look->pods = static_cast<std::uint32_t>(items->as_array().size());
+                else if (items != nullptr && !items->is_null())
+                  return done(fail(ErrorKind::kUnavailable, "the list of pods is not readable"));
+                done(*look);
+              });
+       });
+}
+
+}  // namespace falcon::kube
