@@ -280,7 +280,8 @@ void Core::State::judge_workload(Job& job, Pool& pool, const WorkloadView& workl
       verdict.message = make_message(
           MessageCode::kPodTerminated,
           {culprit->reason.empty() ? "Error" : culprit->reason,
-           std::to_string(*culprit->exit_code), culprit->name.value()});
+           std::to_string(*culprit->exit_code),
+           pool.shape->slice.multi_host() ? culprit->name.value() : std::string()});
     } else {
       std::string words = workload.words;
       if (culprit != nullptr && !(culprit->reason + culprit->words).empty())
