@@ -279,6 +279,7 @@ bool Core::State::past_removal_limit(const Pool& pool) const {
 void Core::State::clean_up_attempt(Pool& pool) {
   Attempt& attempt = *pool.attempt;
   if (FALCON_MUTANT(kCleanupForgotten) && attempt.create == Attempt::Create::kCreated) return;
+  if (FALCON_MUTANT(kDeletePoolUnderJob)) condemn(pool);
   switch (attempt.create) {
     case Attempt::Create::kInFlight:
       return;

@@ -311,7 +311,8 @@ void Core::State::step_accepted(Pool& pool) {
       return;
     }
   }
-  if (pool.seen && pool.seen->status == PoolStatus::kStopping) {
+  if (pool.seen && pool.seen->status == PoolStatus::kStopping &&
+      !FALCON_MUTANT(kStoppingIsCapacity)) {
     capacity_failure(pool, "the node pool is being deleted by somebody else");
     return;
   }

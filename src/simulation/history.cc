@@ -307,6 +307,7 @@ void History::crash() {
 void History::feed(const core::Event& event) {
   if (!core_ || laws_.broken()) return;
   ++result_.decisions;
+  laws_.told(event);
   if (trace_ != nullptr)
     note(std::string("> ") + std::string(kEventNames[event.index()]), describe(event));
   std::vector<core::Command> commands;
@@ -315,6 +316,7 @@ void History::feed(const core::Event& event) {
   if (result_.decisions % 32 == 0) {
     const std::string wrong = core_->check_indexes();
     if (!wrong.empty()) laws_.violate(0, "index: " + wrong);
+    laws_.look_for_idle_slots();
   }
   carry_out(std::move(commands));
 }
@@ -343,6 +345,7 @@ void History::answer(std::uint64_t core_epoch, Duration delay, core::CommandDone
 // One call over the wire: how it fares is drawn here.
 void History::call(core::Command command) {
   laws_.called(command.body.index(), object_of(command.body), now_);
+  laws_.sent(command);
   const TransportFaults& faults = plan_.faults;
   const Duration there = transport_.between(Duration(2), Duration(200));
   const Duration back = transport_.between(Duration(2), Duration(200));
@@ -420,6 +423,7 @@ Result<core::Payload> History::perform(const core::Command& command) {
       return core::Payload(found->second);
     }
     Result<core::Payload> operator()(const core::WriteState& c) const {
+      h.laws_.rows_removed(c, h.world_);
       h.database_.write(c);
       return core::Payload(std::monostate{});
     }

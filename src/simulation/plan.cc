@@ -144,7 +144,8 @@ void draw_faults(HistoryPlan& plan, Random& random) {
   }
   if (random.happens({1, 3})) plan.node_losses = static_cast<std::uint32_t>(1 + random.below(4));
   if (random.happens({1, 5})) plan.person_deletes_job = 1;
-  if (random.happens({1, 5})) plan.person_deletes_pool = 1;
+  if (random.happens({1, 4}))
+    plan.person_deletes_pool = static_cast<std::uint32_t>(1 + random.below(6));
   if (random.happens({1, 4})) plan.cluster_status_changes = 2;
   if (random.happens({1, 3})) plan.reservation_changes = 2;
   plan.foreign_pools = random.happens({1, 2});
