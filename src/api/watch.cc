@@ -111,7 +111,10 @@ WatchHub::WatchHub(store::Store& store, Directory& directory, std::function<Wall
   });
 }
 
-WatchHub::~WatchHub() {
+WatchHub::~WatchHub() { stop(); }
+
+void WatchHub::stop() {
+  if (!thread_.joinable()) return;
   store_.on_change(nullptr);
   {
     const std::scoped_lock lock(signal_->mutex);

@@ -32,13 +32,16 @@ class WatchHub {
  public:
   WatchHub(store::Store& store, Directory& directory, std::function<WallTime()> now,
            Duration bookmark_every);
-  ~WatchHub();  // ends all streams, joins the thread; the store tells it no more
+  ~WatchHub();  // stop()
   WatchHub(const WatchHub&) = delete;
   WatchHub& operator=(const WatchHub&) = delete;
 
   // Answers a request for a watch: a stream, or why not. Blocks on the store; any thread.
   void answer(const http::ServerRequest& request, const http::Reply& reply,
               words::Language language);
+  // Ends all streams and those asked for later; the store tells it no more. A second call does
+  // nothing.
+  void stop();
 
  private:
   using Clock = std::chrono::steady_clock;

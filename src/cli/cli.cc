@@ -50,16 +50,23 @@ const std::map<std::string, Output> kListOutputs{{"table", Output::kTable},
 const std::map<std::string, Output> kSubmitOutputs{
     {"text", Output::kTable}, {"json", Output::kJson}, {"name", Output::kName}};
 
+// Options without CLI11's lists of types, alternatives and exclusions: the words say it.
+class PlainFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_items_expected_max() == 0 || option->get_positional() ? "" : " VALUE";
+  }
+};
+
 using Verb = std::function<int(Context&)>;
 
 // The whole grammar. Options are parsed into members; `verb` is what was chosen.
 class Grammar {
  public:
   Grammar() {
-    app_.footer(kFooter);
+    app_.formatter(std::make_shared<PlainFormatter>());
     app_.require_subcommand(1);
     app_.fallthrough();
-    app_.set_help_all_flag("--help-all", "Help of all commands");
     app_.add_option("--data", data, "Folder with the API server's address and token");
     app_.add_option("--language", language, "Language of messages: zh or en");
     add_submit();
@@ -73,6 +80,7 @@ class Grammar {
             [this] { verb = [](Context& context) { return run_version(context, kVersion); }; });
     app_.add_subcommand("help", "Show this help; of a command: falcon COMMAND --help");
     for (const auto& [name, what] : kServers) app_.add_subcommand(name, what);
+    app_.footer(kFooter);  // the last: commands inherit what is set before them
   }
   CLI::App& app() { return app_; }
 
@@ -80,6 +88,12 @@ class Grammar {
   std::string language;
   Verb verb;
   SubmitOptions submit;
+  // The first flag of a job that was given beside --file; empty: none.
+  std::string flag_beside_file() const {
+    for (const CLI::Option* flag : submit_flags_)
+      if (!submit.file.empty() && flag->count() > 0) return flag->get_name();
+    return {};
+  }
 
  private:
   void add_submit() {
@@ -90,8 +104,8 @@ class Grammar {
         "  falcon submit -f job.yaml\n"
         "  falcon submit --name hello --image python:3.12-slim --tpu-type v6e --topology 2x2 "
         "-- python3 -c 'print(1)'");
-    auto* file = command->add_option("-f,--file", submit.file, "YAML file, - for standard input");
-    std::vector<CLI::Option*> flags{
+    command->add_option("-f,--file", submit.file, "YAML file, - for standard input");
+    submit_flags_ = {
         command->add_option("--name", submit.name, "Name of the job: a-z, 0-9 and -"),
         command->add_option("--actor", submit.actor, "Who it is charged to; $USER by default"),
         command->add_option("--priority", submit.priority, "-1000 to 1000; higher goes first"),
@@ -110,7 +124,6 @@ class Grammar {
             ->allow_extra_args(false),
         command->add_option("--label", submit.labels, "KEY=VALUE, may be repeated")
             ->allow_extra_args(false)};
-    for (CLI::Option* flag : flags) file->excludes(flag);
     command->add_flag("--wait", submit.wait, "Wait for the end; the exit code tells how it went");
     command->add_option("-o,--output", submit.output, "text, json or name (the id alone)")
         ->transform(CLI::CheckedTransformer(kSubmitOutputs));
@@ -252,6 +265,7 @@ class Grammar {
   }
 
   CLI::App app_{"Falcon runs jobs on TPU slices of GKE clusters.", "falcon"};
+  std::vector<CLI::Option*> submit_flags_;
   GetOptions get_;
   LogsOptions logs_;
   WaitOptions wait_;
@@ -309,7 +323,7 @@ CLI::App* subcommand(CLI::App& command, const std::string& name) {
 // "falcon help", "falcon help get", "falcon".
 int print_help(const Io& io, CLI::App& app, std::span<const std::string> path) {
   CLI::App* command = &app;
-  std::string name;
+  std::string before;  // the names above the command's own
   for (const std::string& word : path) {
     CLI::App* const sub = subcommand(*command, word);
     if (sub == nullptr) {
@@ -317,16 +331,16 @@ int print_help(const Io& io, CLI::App& app, std::span<const std::string> path) {
                             suggestion(*command, path));
       return kExitUsage;
     }
-    name = "falcon" + name.substr(std::min<std::size_t>(name.size(), 6)) + " " + sub->get_name();
+    before += (before.empty() ? "" : " ") + command->get_name();
     command = sub;
   }
-  io.out << command->help(name);
+  io.out << command->help(before);
   return kExitOk;
 }
 
 // The language that the server is asked for, or a complaint.
 Result<std::string> language_asked_for(const Io& io, const std::string& given) {
-  const std::string text = given.empty() ? io.environment("FALCON_LANGUAGE").value_or("") : given;
+  std::string text = given.empty() ? io.environment("FALCON_LANGUAGE").value_or("") : given;
   if (text.empty()) return text;
   const auto language = words::language_from_string(text);
   if (!language)
@@ -338,9 +352,7 @@ Result<std::string> language_asked_for(const Io& io, const std::string& given) {
 int run_verb(const Io& io, Grammar& grammar) {
   const Result<std::string> language = language_asked_for(io, grammar.language);
   if (!language) return report(io, language.error());
-  Result<Connection> connection = find_connection(io, grammar.data);
-  if (!connection) return report(io, connection.error());
-  Server server(io, *std::move(connection), *language);
+  Server server(io, find_connection(io, grammar.data), *language);
   Context context{io, server};
   return grammar.verb(context);
 }
@@ -384,16 +396,20 @@ int run_cli(std::span<const std::string> args, const Io& io) {
     grammar.app().parse(reversed);
   } catch (const CLI::CallForHelp&) {
     std::string path;
-    io.out << innermost(grammar.app(), path)->help(path == "falcon" ? "" : path);
-    return kExitOk;
-  } catch (const CLI::CallForAllHelp&) {
-    io.out << grammar.app().help("", CLI::AppFormatMode::All);
+    const CLI::App* command = innermost(grammar.app(), path);
+    io.out << command->help(
+        path.substr(0, path.rfind(' ') == std::string::npos ? 0 : path.rfind(' ')));
     return kExitOk;
   } catch (const CLI::ParseError& error) {
     return usage_error(io, grammar.app(), error, own);
   }
   if (end != args.end() && !(grammar.submit.file.empty() && own.front() == "submit")) {
     io.err << "falcon: a command behind -- goes with falcon submit by flags only\n";
+    return kExitUsage;
+  }
+  if (const std::string flag = grammar.flag_beside_file(); !flag.empty()) {
+    io.err << fmt::format("falcon submit: {} does not go with --file; write it into the file\n",
+                          flag);
     return kExitUsage;
   }
   if (!grammar.verb) return print_help(io, grammar.app(), {});

@@ -13,7 +13,7 @@
 namespace falcon::cli {
 namespace {
 
-constexpr std::size_t kValueBytesMax = 256 * 1024;  // more than a command may have
+constexpr std::size_t kValueBytesMax = 256u << 10;  // more than a command may have
 
 // As a person would have to type it into a shell.
 std::string shell_word(const std::string& word) {
@@ -34,6 +34,7 @@ std::string shell_word(const std::string& word) {
 
 std::string command_line(const model::JobSpec& spec) {
   std::vector<std::string> words;
+  words.reserve(spec.command.size() + spec.args.size());
   for (const std::string& word : spec.command) words.push_back(shell_word(word));
   for (const std::string& word : spec.args) words.push_back(shell_word(word));
   return fmt::format("{}", fmt::join(words, " "));

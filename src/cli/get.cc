@@ -38,6 +38,7 @@ bool print_documents(const Io& io, const std::vector<Item>& items, const GetOpti
     return true;
   }
   std::vector<std::string> documents;
+  documents.reserve(items.size());
   for (const Item& item : items) documents.push_back(item.json);
   const bool single = !options.name.empty() && documents.size() == 1;
   const std::string text = single ? documents.front() : list_of_json(documents);

@@ -61,12 +61,14 @@ class LogPrinter {
                                        pod);
         log.offset = 0;
       }
-      if (object.size == log.offset) continue;
-      FALCON_TRY(bytes, context_.server.object_bytes(place.endpoint, place.bucket, object.name,
-                                                     log.offset));
-      log.offset += bytes.size();
-      printed += bytes.size();
-      print(pod, log, bytes);
+      while (log.offset < object.size) {
+        FALCON_TRY(bytes, context_.server.object_bytes(place.endpoint, place.bucket, object.name,
+                                                       log.offset));
+        if (bytes.empty()) break;
+        log.offset += bytes.size();
+        printed += bytes.size();
+        print(pod, log, bytes);
+      }
     }
     context_.io.out.flush();
     return printed;

@@ -14,6 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr Duration kMetadataTimeout{2'000};
 constexpr std::size_t kPageSize = 200;
 constexpr std::size_t kLogPieceMax = 8u << 20;  // bytes of one reading of a log
 
@@ -39,15 +40,11 @@ const json::array& items_of(const json::value& list) {
 }
 
 Result<Job> job_of(const json::value& value) {
-  Job job;
-  job.json = json::serialize(value);
-  FALCON_TRY(row, wire::job_from_json(job.json));
-  job.row = std::move(row);
-  const json::object& object = value.get_object();
-  job.message = text_of(object, "message");
-  job.cluster_name = text_of(object, "cluster_name");
-  job.log_prefix = text_of(object, "log_prefix");
-  return job;
+  std::string text = json::serialize(value);
+  FALCON_TRY(read, wire::job_from_json(text));
+  return Job{std::move(read.row), std::move(read.extras.message),
+             std::move(read.extras.cluster_name), std::move(read.extras.log_prefix),
+             std::move(text)};
 }
 
 Result<Job> job_of_text(const std::string& text) {
@@ -60,23 +57,11 @@ Result<Cluster> cluster_of_text(std::string text) {
   return Cluster{std::move(row), std::move(text)};
 }
 
-// "field: what; field: what" of a problem document, else its detail, else what there is.
+// What a problem document says, else what there is.
 std::string words_of(const http::Response& response) {
-  boost::system::error_code error;
-  const json::value value = json::parse(response.body, error);
-  if (error || !value.is_object())
-    return fmt::format("the server answers {}: {}", response.status, clean_text(response.body, 200));
-  const json::object& problem = value.get_object();
-  std::string words;
-  if (const json::value* errors = problem.if_contains("errors"); errors && errors->is_array())
-    for (const json::value& entry : errors->get_array()) {
-      if (!entry.is_object()) continue;
-      if (!words.empty()) words += "; ";
-      words += text_of(entry.get_object(), "field") + ": " + text_of(entry.get_object(), "what");
-    }
-  if (words.empty()) words = text_of(problem, "detail");
-  if (words.empty()) words = text_of(problem, "title");
-  return words;
+  const std::string words = wire::problem_from_json(response.body).detail;
+  if (!words.empty()) return words;
+  return fmt::format("the server answers {}: {}", response.status, clean_text(response.body, 200));
 }
 
 Error error_of(const http::Response& response) {
@@ -84,15 +69,21 @@ Error error_of(const http::Response& response) {
   switch (response.status) {
     case 400:
     case 413:
-    case 415: return {ErrorKind::kInvalid, words};
+    case 415:
+      return {ErrorKind::kInvalid, words};
     case 401:
       return {ErrorKind::kDenied,
               words + " (the token does not fit: is --data the folder of the running API server?)"};
-    case 403: return {ErrorKind::kDenied, words};
-    case 404: return {ErrorKind::kNotFound, words};
-    case 409: return {ErrorKind::kConflict, words};
-    case 429: return {ErrorKind::kThrottled, words};
-    case 503: return {ErrorKind::kUnavailable, words};
+    case 403:
+      return {ErrorKind::kDenied, words};
+    case 404:
+      return {ErrorKind::kNotFound, words};
+    case 409:
+      return {ErrorKind::kConflict, words};
+    case 429:
+      return {ErrorKind::kThrottled, words};
+    case 503:
+      return {ErrorKind::kUnavailable, words};
     default:
       return {response.status >= 500 ? ErrorKind::kUnknownOutcome : ErrorKind::kInternal, words};
   }
@@ -112,17 +103,20 @@ std::string encode_segment(std::string_view text) {
   for (const char c : text) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                        c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain) encoded += c;
-    else encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    if (plain)
+      encoded += c;
+    else
+      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return encoded;
 }
 
 Result<std::string> Server::call(std::string method, const std::string& path, std::string body) {
+  if (!connection_) return std::unexpected(connection_.error());
   http::Request request;
   request.method = std::move(method);
-  request.url = connection_.url + path;
-  request.headers = {{"Authorization", "Bearer " + connection_.token}};
+  request.url = connection_->url + path;
+  request.headers = {{"Authorization", "Bearer " + connection_->token}};
   if (!language_.empty()) request.headers.emplace_back("Accept-Language", language_);
   if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
   request.body = std::move(body);
@@ -130,8 +124,9 @@ Result<std::string> Server::call(std::string method, const std::string& path, st
   if (!response) {
     Error error = response.error();
     if (error.kind == ErrorKind::kUnavailable)
-      error.what = fmt::format("the API server at {} is not there ({}); start it with \"falcon up\"",
-                               connection_.url, error.what);
+      error.what =
+          fmt::format("the API server at {} is not there ({}); start it with \"falcon up\"",
+                      connection_->url, error.what);
     return std::unexpected(std::move(error));
   }
   if (response->status / 100 != 2) return std::unexpected(error_of(*response));
@@ -139,7 +134,7 @@ Result<std::string> Server::call(std::string method, const std::string& path, st
 }
 
 Result<Job> Server::submit(const model::JobRow& job) {
-  FALCON_TRY(text, call("POST", "/v1/jobs", wire::submit_to_json(job)));
+  FALCON_TRY(text, call("POST", "/v1/jobs", wire::submit_json(job)));
   return job_of_text(text);
 }
 
@@ -202,14 +197,15 @@ Result<Cluster> Server::cluster(const std::string& id_or_name) {
 }
 
 Result<Cluster> Server::add_cluster(const model::ClusterRow& cluster) {
-  FALCON_TRY(text, call("POST", "/v1/clusters", wire::new_cluster_to_json(cluster)));
+  FALCON_TRY(text, call("POST", "/v1/clusters", wire::cluster_json(cluster)));
   return cluster_of_text(std::move(text));
 }
 
 Result<Cluster> Server::set_cluster(const std::string& id_or_name, const Query& changes) {
   json::object body;
   for (const auto& [field, value] : changes) body[field] = value;
-  FALCON_TRY(text, call("PATCH", "/v1/clusters/" + encode_segment(id_or_name), json::serialize(body)));
+  FALCON_TRY(text,
+             call("PATCH", "/v1/clusters/" + encode_segment(id_or_name), json::serialize(body)));
   return cluster_of_text(std::move(text));
 }
 
@@ -220,12 +216,11 @@ Result<std::string> Server::remove_cluster(const std::string& id_or_name) {
 Result<std::vector<Pool>> Server::pools() {
   FALCON_TRY(text, call("GET", "/v1/pools"));
   FALCON_TRY(list, parse(text));
+  const json::array& items = items_of(list);
+  FALCON_TRY(state, wire::own_state_from_json(json::serialize(json::object{{"pools", items}})));
   std::vector<Pool> pools;
-  for (const json::value& item : items_of(list)) {
-    std::string document = json::serialize(item);
-    FALCON_TRY(row, wire::pool_from_json(document));
-    pools.push_back({std::move(row), std::move(document)});
-  }
+  for (std::size_t i = 0; i < state.pools.size() && i < items.size(); ++i)
+    pools.push_back({std::move(state.pools[i]), json::serialize(items[i])});
   return pools;
 }
 
@@ -259,13 +254,38 @@ Result<Version> Server::version() {
                  text_of(object, "storage_endpoint"), std::move(text)};
 }
 
-Result<http::Response> Server::fetch(const std::string& url, http::Headers headers) {
+void Server::get_storage_token(const std::string& endpoint) {
+  storage_token_ = io_.environment("FALCON_GOOGLE_TOKEN").value_or("");
+  if (!storage_token_->empty()) return;
+  const std::string host = io_.environment("GCE_METADATA_HOST").value_or("");
   http::Request request;
-  request.url = url;
-  request.headers = std::move(headers);
-  if (const auto token = io_.environment("FALCON_GOOGLE_TOKEN"); token && !token->empty())
-    request.headers.emplace_back("Authorization", "Bearer " + *token);
-  return io_.send(std::move(request));
+  request.url = !host.empty()                   ? "http://" + host
+                : endpoint.starts_with("http:") ? endpoint
+                                                : "http://metadata.google.internal";
+  request.url += "/computeMetadata/v1/instance/service-accounts/default/token";
+  request.headers = {{"Metadata-Flavor", "Google"}};
+  request.timeout = kMetadataTimeout;
+  const Result<http::Response> response = io_.send(std::move(request));
+  if (!response || response->status != 200) return;
+  if (const Result<json::value> token = parse(response->body))
+    storage_token_ = text_of(token->get_object(), "access_token");
+}
+
+Result<http::Response> Server::fetch(const std::string& endpoint, const std::string& path,
+                                     const http::Headers& headers) {
+  for (bool again = false;; again = true) {
+    const bool had_token = storage_token_.has_value();
+    if (!had_token) get_storage_token(endpoint);
+    http::Request request;
+    request.url = endpoint + path;
+    request.headers = headers;
+    if (!storage_token_->empty())
+      request.headers.emplace_back("Authorization", "Bearer " + *storage_token_);
+    Result<http::Response> response = io_.send(std::move(request));
+    const bool has_expired = response && response->status == 401 && had_token && !again;
+    if (!has_expired) return response;
+    storage_token_.reset();  // an hour of following a log is longer than a token lives
+  }
 }
 
 namespace {
@@ -291,9 +311,9 @@ Result<std::vector<StoredObject>> Server::objects(const std::string& endpoint,
   do {
     Query query{{"prefix", prefix}};
     if (!page_token.empty()) query.emplace_back("pageToken", page_token);
-    const std::string url =
-        fmt::format("{}/storage/v1/b/{}/o{}", endpoint, encode_segment(bucket), query_text(query));
-    FALCON_TRY(response, fetch(url, {}));
+    const std::string path =
+        fmt::format("/storage/v1/b/{}/o{}", encode_segment(bucket), query_text(query));
+    FALCON_TRY(response, fetch(endpoint, path, {}));
     if (response.status == 404) return objects;  // the bucket is made with its first object
     if (response.status != 200) return no_bucket(response, bucket);
     FALCON_TRY(list, parse(response.body));
@@ -312,10 +332,10 @@ Result<std::vector<StoredObject>> Server::objects(const std::string& endpoint,
 
 Result<std::string> Server::object_bytes(const std::string& endpoint, const std::string& bucket,
                                          const std::string& name, std::uint64_t offset) {
-  const std::string url = fmt::format("{}/storage/v1/b/{}/o/{}?alt=media", endpoint,
-                                      encode_segment(bucket), encode_segment(name));
-  FALCON_TRY(response,
-             fetch(url, {{"Range", fmt::format("bytes={}-{}", offset, offset + kLogPieceMax - 1)}}));
+  const std::string path =
+      fmt::format("/storage/v1/b/{}/o/{}?alt=media", encode_segment(bucket), encode_segment(name));
+  const std::string range = fmt::format("bytes={}-{}", offset, offset + kLogPieceMax - 1);
+  FALCON_TRY(response, fetch(endpoint, path, {{"Range", range}}));
   if (response.status == 416) return std::string();  // nothing behind the offset
   if (response.status == 206) return std::move(response.body);
   if (response.status != 200) return no_bucket(response, bucket);

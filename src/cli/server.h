@@ -65,8 +65,9 @@ using Query = std::vector<std::pair<std::string, std::string>>;
 
 class Server {
  public:
-  // `language`: what the reader reads; empty: the installation's. `io` must outlive this.
-  Server(const Io& io, Connection connection, std::string language)
+  // `connection` may be an error: each call answers with it. `language`: what the reader reads;
+  // empty: the installation's. `io` must outlive this.
+  Server(const Io& io, Result<Connection> connection, std::string language)
       : io_(io), connection_(std::move(connection)), language_(std::move(language)) {}
 
   Result<Job> submit(const model::JobRow& job);
@@ -87,7 +88,8 @@ class Server {
   Result<std::vector<Queue>> queues();
   Result<Version> version();
 
-  // The bucket, by Google's JSON API. Sorted by name.
+  // The bucket, by Google's JSON API, with FALCON_GOOGLE_TOKEN or a token of the metadata server:
+  // GCE_METADATA_HOST, else a simulated cloud's own, else that of the machine. Sorted by name.
   Result<std::vector<StoredObject>> objects(const std::string& endpoint, const std::string& bucket,
                                             const std::string& prefix);
   // Bytes from `offset` to the end; empty when there are none.
@@ -96,11 +98,14 @@ class Server {
 
  private:
   Result<std::string> call(std::string method, const std::string& path, std::string body = {});
-  Result<http::Response> fetch(const std::string& url, http::Headers headers);
+  Result<http::Response> fetch(const std::string& endpoint, const std::string& path,
+                               const http::Headers& headers);
+  void get_storage_token(const std::string& endpoint);
 
   const Io& io_;
-  Connection connection_;
+  Result<Connection> connection_;
   std::string language_;
+  std::optional<std::string> storage_token_;  // empty text: there is none to be had
 };
 
 // Percent-encodes everything but letters, digits and -._~ (RFC 3986), slashes too.

@@ -164,6 +164,7 @@ int run_submit(Context& context, const SubmitOptions& options) {
   print_submitted(io, submitted, options.output);
   if (!options.wait || submitted.empty()) return exit_code;
   std::vector<std::string> ids;
+  ids.reserve(submitted.size());
   for (const Job& job : submitted) ids.push_back(job.row.id.value());
   return std::max(exit_code, run_wait(context, ids, {}));
 }

@@ -10,7 +10,7 @@
 namespace falcon::cli {
 namespace {
 
-constexpr std::size_t kCellBytesMax = 16 * 1024;
+constexpr std::size_t kCellBytesMax = 16u << 10;
 
 struct Range {
   std::uint32_t first;
@@ -71,6 +71,7 @@ void Table::add(std::vector<std::string> cells) {
 
 void Table::print(std::ostream& out) const {
   std::vector<std::size_t> widths;
+  widths.reserve(header_.size());
   for (const std::string& title : header_) widths.push_back(display_width(title));
   for (const auto& row : rows_)
     for (std::size_t i = 0; i < row.size(); ++i)

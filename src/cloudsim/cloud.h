@@ -21,30 +21,30 @@ namespace falcon::cloudsim {
 using Labels = std::map<std::string, std::string>;
 
 struct ClusterSetup {
-  model::GkeCluster gke;
-  std::string zone;  // the only one in which its pools can be
+  model::GkeCluster gke{};
+  std::string zone{};  // the only one in which its pools can be
   std::set<std::string> namespaces{"default", "kube-system"};
 };
 
 // What decides about a node pool. Wrong combinations are refused as Google refuses them.
 struct PoolRequest {
-  model::PoolName name;
-  std::string machine_type;  // "ct6e-standard-4t"
-  std::string zone;          // empty: the cluster's
-  std::string disk_type;     // empty: a fitting one
+  model::PoolName name{};
+  std::string machine_type{};  // "ct6e-standard-4t"
+  std::string zone{};          // empty: the cluster's
+  std::string disk_type{};     // empty: a fitting one
   std::uint32_t initial_nodes = 0;
-  bool compact = false;            // placementPolicy.type COMPACT
-  std::string placement_topology;  // placementPolicy.tpuTopology; decides how many hosts
-  std::string policy_name;         // placementPolicy.policyName: a workload policy
+  bool compact = false;              // placementPolicy.type COMPACT
+  std::string placement_topology{};  // placementPolicy.tpuTopology; decides how many hosts
+  std::string policy_name{};         // placementPolicy.policyName: a workload policy
   model::SupplyMode supply = model::SupplyMode::kOnDemand;
-  std::string reservation;  // NAME or projects/OWNER/reservations/NAME
+  std::string reservation{};  // NAME or projects/OWNER/reservations/NAME
   bool autoscaled = false;
   std::uint32_t autoscaling_min = 0;
   std::uint32_t autoscaling_max = 0;
-  std::optional<Duration> max_run_duration;
-  std::optional<Duration> consolidation_delay;
-  Labels labels;                            // of its nodes
-  std::shared_ptr<const std::string> body;  // opaque: the request as it came
+  std::optional<Duration> max_run_duration{};
+  std::optional<Duration> consolidation_delay{};
+  Labels labels{};                            // of its nodes
+  std::shared_ptr<const std::string> body{};  // opaque: the request as it came
 };
 
 // GKE's NodePool.status.
@@ -75,14 +75,14 @@ constexpr std::string_view to_string(PoolStatus status) {
 }
 
 struct PoolRecord {
-  model::PoolName name;
+  model::PoolName name{};
   PoolStatus status = PoolStatus::kProvisioning;
-  std::shared_ptr<const PoolRequest> request;
-  std::string topology;         // of its slice
-  std::uint32_t hosts = 0;      // a full slice
-  std::uint32_t machines = 0;   // held now
-  std::string condition_code;   // "GCE_STOCKOUT"; empty: none
-  std::string condition_words;  // with it
+  std::shared_ptr<const PoolRequest> request{};
+  std::string topology{};         // of its slice
+  std::uint32_t hosts = 0;        // a full slice
+  std::uint32_t machines = 0;     // held now
+  std::string condition_code{};   // "GCE_STOCKOUT"; empty: none
+  std::string condition_words{};  // with it
   MonoTime created_at{};
 };
 
@@ -107,19 +107,19 @@ constexpr std::string_view to_string(OperationType type) {
 }
 
 struct OperationRecord {
-  model::OperationName name;
+  model::OperationName name{};
   OperationType type = OperationType::kCreateNodePool;
-  model::PoolName pool;  // empty: of the whole cluster
+  model::PoolName pool{};  // empty: of the whole cluster
   bool done = false;
-  std::optional<Error> error;  // DONE alone is not success
+  std::optional<Error> error{};  // DONE alone is not success
   MonoTime started_at{};
   MonoTime ended_at{};
 };
 
 // Machines (specific) or chips (aggregate) set aside in one zone for one machine family.
 struct ReservationSetup {
-  model::Reservation id;
-  std::string machine_type;  // aggregate: of this type's generation
+  model::Reservation id{};
+  std::string machine_type{};  // aggregate: of this type's generation
   bool aggregate = false;
   std::int64_t total = 0;  // machines; aggregate: chips
   std::int64_t used_by_others = 0;
@@ -127,15 +127,15 @@ struct ReservationSetup {
   bool shared = false;  // other projects may use it
 };
 struct ReservationRecord {
-  ReservationSetup setup;
+  ReservationSetup setup{};
   std::int64_t in_use = 0;  // others and our pools together, in the reservation's unit
 };
 
 struct ResourcePolicy {
-  std::string project;
-  std::string region;
-  std::string name;
-  std::string topology;  // workloadPolicy.acceleratorTopology
+  std::string project{};
+  std::string region{};
+  std::string name{};
+  std::string topology{};  // workloadPolicy.acceleratorTopology
   friend bool operator==(const ResourcePolicy&, const ResourcePolicy&) = default;
 };
 

@@ -41,10 +41,10 @@ namespace falcon::cloudsim {
 // Where an armed fault strikes, and how often.
 struct ArmedFault {
   Fault fault = Fault::kStockOut;
-  std::optional<model::GkeCluster> cluster;  // empty: every one
-  std::string machine_type;                  // empty: every one
-  std::uint32_t times = 0;                   // 0: until cleared
-  std::uint32_t argument = 0;                // see Fault
+  std::optional<model::GkeCluster> cluster{};  // empty: every one
+  std::string machine_type{};                  // empty: every one
+  std::uint32_t times = 0;                     // 0: until cleared
+  std::uint32_t argument = 0;                  // see Fault
 };
 
 // How a watch stands.
@@ -58,7 +58,7 @@ struct Changes {
   std::span<const Change> changes;  // all kinds, in order; valid until the next non-const call
 };
 struct Listing {
-  std::vector<ObjectPtr> objects;  // by namespace, then name
+  std::vector<ObjectPtr> objects{};  // by namespace, then name
   std::uint64_t resource_version = 0;
 };
 
@@ -66,7 +66,7 @@ struct Listing {
 struct PodOrder {
   enum class What : std::uint8_t { kStart, kTerminate, kKill };
   What what = What::kStart;
-  model::GkeCluster cluster;
+  model::GkeCluster cluster{};
   ObjectPtr pod;
 };
 
@@ -80,10 +80,10 @@ struct Inventory {
     model::GkeCluster cluster;
     ObjectPtr object;
   };
-  std::vector<Pool> pools;  // visible or not
-  std::vector<Item> nodes;
-  std::vector<Item> jobs;
-  std::vector<Item> pods;
+  std::vector<Pool> pools{};  // visible or not
+  std::vector<Item> nodes{};
+  std::vector<Item> jobs{};
+  std::vector<Item> pods{};
   std::int64_t chips = 0;  // held by pools
 };
 

@@ -89,8 +89,8 @@ json::array environment(const WorkloadSpec& spec) {
                   field("FALCON_POD", "metadata.name")};
   for (const model::EnvironmentVariable& variable : spec.job.spec.env) {
     if (variable.secret_name.empty())
-      env.push_back(json::object{{"name", variable.name},
-                                 {"value", escape_expansion(variable.value)}});
+      env.push_back(
+          json::object{{"name", variable.name}, {"value", escape_expansion(variable.value)}});
     else
       env.push_back(json::object{
           {"name", variable.name},
@@ -102,19 +102,21 @@ json::array environment(const WorkloadSpec& spec) {
 
 json::object container(const WorkloadSpec& spec, const model::Slice& slice) {
   json::array command{"/bin/sh", "-c", escape_expansion(std::string(log_script())), "falcon"};
-  for (const std::string& part : spec.job.spec.command) command.push_back(json::value(escape_expansion(part)));
-  for (const std::string& part : spec.job.spec.args) command.push_back(json::value(escape_expansion(part)));
+  for (const std::string& part : spec.job.spec.command)
+    command.push_back(json::value(escape_expansion(part)));
+  for (const std::string& part : spec.job.spec.args)
+    command.push_back(json::value(escape_expansion(part)));
   const std::string chips = std::to_string(slice.chips_per_host);
-  return {{"name", "main"},
-          {"image", spec.job.spec.image},
-          {"command", std::move(command)},
-          {"env", environment(spec)},
-          {"resources",
-           {{"requests", {{"google.com/tpu", chips}}}, {"limits", {{"google.com/tpu", chips}}}}},
-          {"volumeMounts",
-           json::array{json::object{{"name", "bucket"}, {"mountPath", kBucketMount}},
-                       json::object{{"name", "spool"}, {"mountPath", kSpoolMount}}}},
-          {"terminationMessagePolicy", "FallbackToLogsOnError"}};
+  return {
+      {"name", "main"},
+      {"image", spec.job.spec.image},
+      {"command", std::move(command)},
+      {"env", environment(spec)},
+      {"resources",
+       {{"requests", {{"google.com/tpu", chips}}}, {"limits", {{"google.com/tpu", chips}}}}},
+      {"volumeMounts", json::array{json::object{{"name", "bucket"}, {"mountPath", kBucketMount}},
+                                   json::object{{"name", "spool"}, {"mountPath", kSpoolMount}}}},
+      {"terminationMessagePolicy", "FallbackToLogsOnError"}};
 }
 
 }  // namespace
@@ -134,17 +136,17 @@ bool needs_service(const WorkloadSpec& spec) {
 }
 
 std::string render_service(const WorkloadSpec& spec) {
-  return json::serialize(json::object{
-      {"apiVersion", "v1"},
-      {"kind", "Service"},
-      {"metadata",
-       {{"name", spec.name.value()},
-        {"namespace", spec.cluster.kubernetes_namespace},
-        {"labels", labels_of(spec)}}},
-      {"spec",
-       {{"clusterIP", "None"},
-        {"publishNotReadyAddresses", true},
-        {"selector", {{"batch.kubernetes.io/job-name", spec.name.value()}}}}}});
+  return json::serialize(
+      json::object{{"apiVersion", "v1"},
+                   {"kind", "Service"},
+                   {"metadata",
+                    {{"name", spec.name.value()},
+                     {"namespace", spec.cluster.kubernetes_namespace},
+                     {"labels", labels_of(spec)}}},
+                   {"spec",
+                    {{"clusterIP", "None"},
+                     {"publishNotReadyAddresses", true},
+                     {"selector", {{"batch.kubernetes.io/job-name", spec.name.value()}}}}}});
 }
 
 std::string render_job(const WorkloadSpec& spec) {
@@ -159,17 +161,19 @@ std::string render_job(const WorkloadSpec& spec) {
       {"cloud.google.com/gke-tpu-accelerator", slice->generation->accelerator_label},
       {"cloud.google.com/gke-tpu-topology", slice->topology},
       {"cloud.google.com/gke-nodepool", spec.pool.value()}};
-  pod["tolerations"] = json::array{json::object{
-      {"key", "google.com/tpu"}, {"operator", "Equal"}, {"value", "present"}, {"effect", "NoSchedule"}}};
+  pod["tolerations"] = json::array{json::object{{"key", "google.com/tpu"},
+                                                {"operator", "Equal"},
+                                                {"value", "present"},
+                                                {"effect", "NoSchedule"}}};
   pod["containers"] = json::array{container(spec, *slice)};
-  pod["volumes"] = json::array{
-      json::object{{"name", "bucket"},
-                   {"csi",
-                    {{"driver", "gcsfuse.csi.storage.gke.io"},
-                     {"volumeAttributes",
-                      {{"bucketName", spec.cluster.gcs_bucket},
-                       {"mountOptions", "implicit-dirs,metadata-cache:ttl-secs:0"}}}}}},
-      json::object{{"name", "spool"}, {"emptyDir", json::object{}}}};
+  pod["volumes"] =
+      json::array{json::object{{"name", "bucket"},
+                               {"csi",
+                                {{"driver", "gcsfuse.csi.storage.gke.io"},
+                                 {"volumeAttributes",
+                                  {{"bucketName", spec.cluster.gcs_bucket},
+                                   {"mountOptions", "implicit-dirs,metadata-cache:ttl-secs:0"}}}}}},
+                  json::object{{"name", "spool"}, {"emptyDir", json::object{}}}};
   if (slice->multi_host()) pod["subdomain"] = spec.name.value();
   const json::object annotations{{"gke-gcsfuse/volumes", "true"},
                                  {"cluster-autoscaler.kubernetes.io/safe-to-evict", "false"},

@@ -69,10 +69,10 @@ void Laws::job_written(const JobRow& before, const JobRow& after) {
   if (after.state.message.code == model::MessageCode::kNone && to != JobStatus::kSucceeded)
     violate(11, fmt::format("{} is {} without a message", id, to_string(to)));
   if (to == JobStatus::kFailed && after.state.reason == Reason::kTimeout) {
-    const bool early = !after.state.dispatched_at ||
-                       *after.state.finished_at <
-                           *after.state.dispatched_at +
-                               std::chrono::seconds(after.spec.timeout_seconds);
+    const bool early =
+        !after.state.dispatched_at ||
+        *after.state.finished_at <
+            *after.state.dispatched_at + std::chrono::seconds(after.spec.timeout_seconds);
     if (early) violate(7, fmt::format("{} timed out before its limit", id));
   }
   if (to == JobStatus::kAborted)
@@ -205,7 +205,8 @@ void Laws::kubernetes_changed(const model::GkeCluster&, const cloudsim::Change& 
       const auto row = database_->pools().find(object.node().pool);
       if (row == database_->pools().end()) return;
       const auto slice = model::find_slice(row->second.shape.type, row->second.shape.topology);
-      const auto ready = std::ranges::count_if(use.ready, [](const auto& node) { return node.second; });
+      const auto ready =
+          std::ranges::count_if(use.ready, [](const auto& node) { return node.second; });
       if (!use.all_ready && slice && ready >= static_cast<std::int64_t>(slice->hosts))
         use.all_ready = now_;
       return;
@@ -220,8 +221,7 @@ void Laws::kubernetes_changed(const model::GkeCluster&, const cloudsim::Change& 
         live.erase(object.uid);
       else
         live.insert(object.uid);
-      if (live.size() > 1)
-        violate(3, fmt::format("{} has two live Kubernetes Jobs", job.value()));
+      if (live.size() > 1) violate(3, fmt::format("{} has two live Kubernetes Jobs", job.value()));
       return;
     }
     case cloudsim::Kind::kPod:
@@ -233,7 +233,8 @@ void Laws::kubernetes_changed(const model::GkeCluster&, const cloudsim::Change& 
       return;
     case cloudsim::Kind::kService:
     case cloudsim::Kind::kEvent:
-    case cloudsim::Kind::kLease: return;
+    case cloudsim::Kind::kLease:
+      return;
   }
 }
 

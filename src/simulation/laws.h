@@ -36,7 +36,8 @@ class Laws : public Database::Watcher {
   // A deletion of a pool that the cloud accepted: laws 6 (others' pools) and 7.
   void pool_deleted(const model::GkeCluster& gke, const cloudsim::PoolRequest& request);
   // A reading of a reservation that the core was given: law 9.
-  void reservation_read(const model::Reservation& id, MonoTime asked, const core::ReservationView& view);
+  void reservation_read(const model::Reservation& id, MonoTime asked,
+                        const core::ReservationView& view);
   // Each call to the outside, by kind and object: law 12.
   void called(std::size_t kind, const std::string& object, MonoTime now);
   // When nothing more can happen: laws 2 and 6.

@@ -1,8 +1,9 @@
-// A thin, safe hold on SQLite's C API: one connection, prepared statements kept by their text.
-// Errors are thrown as SqliteError inside this folder and become Result at its edge.
+// A thin, owning face of SQLite's C interface: a connection with its prepared statements.
+//
+// Private to this folder. Errors of SQL are thrown as SqlError here, since every statement can fail
+// and each of them fails the whole transaction; they are caught in two places (the writer's and the
+// readers' transaction) and never leave the folder. One thread at a time may use a connection.
 #pragma once
-
-#include <sqlite3.h>
 
 #include <cstdint>
 #include <map>
@@ -12,69 +13,107 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
+#include "base/strong_id.h"
 #include "base/time.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
 
 namespace falcon::store {
 
-struct SqliteError : std::runtime_error {
-  SqliteError(int code_in, const std::string& what) : std::runtime_error(what), code(code_in) {}
-  int code;  // extended result code
-};
-
-class Statement {
+class SqlError : public std::runtime_error {
  public:
-  Statement(sqlite3* connection, std::string_view sql);
-  // Ready for a new run: bindings cleared, parameters counted from 1.
-  Statement& fresh();
-  Statement& bind(std::string_view text);
-  Statement& bind(std::int64_t number);
-  Statement& bind(std::uint64_t number) { return bind(static_cast<std::int64_t>(number)); }
-  Statement& bind(std::uint32_t number) { return bind(static_cast<std::int64_t>(number)); }
-  Statement& bind(std::int32_t number) { return bind(static_cast<std::int64_t>(number)); }
-  Statement& bind(WallTime time) { return bind(to_unix_ms(time)); }
-  template <class T>
-  Statement& bind(const std::optional<T>& value) {
-    return value ? bind(*value) : bind_null();
-  }
-  Statement& bind_null();
-  // True while there is a row.
-  bool step();
-  void run();  // to the end
-
-  // Columns of the current row, in order, each read once.
-  std::string text();
-  std::int64_t number();
-  std::uint64_t unsigned_number() { return static_cast<std::uint64_t>(number()); }
-  std::uint32_t small_number() { return static_cast<std::uint32_t>(number()); }
-  WallTime time() { return wall_time_from_unix_ms(number()); }
-  std::optional<WallTime> optional_time();
-  std::optional<std::int32_t> optional_number();
+  SqlError(int code, int system_error, const std::string& what)
+      : std::runtime_error(what), code_(code), system_error_(system_error) {}
+  int code() const { return code_; }                  // SQLite's extended result code
+  int system_error() const { return system_error_; }  // errno behind it, or 0
 
  private:
-  [[noreturn]] void fail() const;
-  struct Finalize {
-    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-  };
-  sqlite3* connection_;
-  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
-  int next_parameter_ = 1;
-  int next_column_ = 0;
+  int code_;
+  int system_error_;
+};
+// Before a commit was tried: kUnavailable (locked, full, unreadable) or kInternal.
+Error to_error(const SqlError& error);
+
+// A prepared statement in use; gives it back when it goes. Columns are numbered from 0.
+class Cursor {
+ public:
+  Cursor(sqlite3* database, sqlite3_stmt* statement);
+  Cursor(Cursor&& other) noexcept;
+  Cursor(const Cursor&) = delete;
+  Cursor& operator=(const Cursor&) = delete;
+  ~Cursor();
+
+  bool next();  // true while there is a row
+  std::string text(int column) const;
+  std::int64_t integer(int column) const;
+  std::uint64_t natural(int column) const { return static_cast<std::uint64_t>(integer(column)); }
+  std::uint32_t natural32(int column) const { return static_cast<std::uint32_t>(integer(column)); }
+  WallTime time(int column) const { return wall_time_from_unix_ms(integer(column)); }
+  std::optional<std::int64_t> maybe_integer(int column) const;
+  std::optional<WallTime> maybe_time(int column) const;
+
+  // Parameters in the order of the "?"s.
+  void bind(std::string_view value);
+  void bind(const char* value) { bind(std::string_view(value)); }
+  void bind(const std::string& value) { bind(std::string_view(value)); }
+  void bind(std::int64_t value);
+  void bind(std::int32_t value) { bind(static_cast<std::int64_t>(value)); }
+  void bind(std::uint32_t value) { bind(static_cast<std::int64_t>(value)); }
+  void bind(std::uint64_t value) { bind(static_cast<std::int64_t>(value)); }
+  void bind(WallTime value) { bind(to_unix_ms(value)); }
+  template <class Tag>
+  void bind(const StrongId<Tag>& id) {
+    bind(std::string_view(id.value()));
+  }
+  template <class T>
+  void bind(const std::optional<T>& value) {
+    if (value)
+      bind(*value);
+    else
+      ++parameter_;  // unbound is NULL
+  }
+
+ private:
+  void check(int code) const;
+  sqlite3* database_;
+  sqlite3_stmt* statement_;
+  int parameter_ = 1;
 };
 
 class Connection {
  public:
-  enum class Mode : std::uint8_t { kReadWrite, kReadOnly };
-  Connection(const std::string& path, Mode mode, Duration busy_wait);
-  void execute(const std::string& sql);
-  Statement& prepared(std::string_view sql);  // fresh
-  std::int64_t changes() const { return sqlite3_changes64(connection_.get()); }
+  // The file must exist. Throws SqlError.
+  Connection(const std::string& path, Duration busy_wait);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection();
+
+  // Several statements without parameters.
+  void script(const std::string& sql);
+  // Prepared once, kept. A statement must not be asked for again while its cursor lives.
+  template <class... Values>
+  Cursor query(std::string_view sql, const Values&... values) {
+    Cursor cursor(database_, prepared(sql));
+    (cursor.bind(values), ...);
+    return cursor;
+  }
+  template <class... Values>
+  void run(std::string_view sql, const Values&... values) {
+    Cursor cursor(database_, prepared(sql));
+    (cursor.bind(values), ...);
+    while (cursor.next()) continue;
+  }
+  bool in_transaction() const;
+  // Ends a transaction without it, if there is one. Should that fail, the next BEGIN says why.
+  void roll_back();
+  std::int64_t last_row() const;  // rowid of the last insert
 
  private:
-  struct Close {
-    void operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
-  };
-  std::unique_ptr<sqlite3, Close> connection_;
-  std::map<std::string, Statement, std::less<>> statements_;
+  sqlite3_stmt* prepared(std::string_view sql);
+  sqlite3* database_ = nullptr;
+  std::map<std::string, sqlite3_stmt*, std::less<>> statements_;
 };
 
 }  // namespace falcon::store

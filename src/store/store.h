@@ -41,12 +41,12 @@ struct JobEvent {
 
 struct JobFilter {
   std::optional<model::JobStatus> status;
-  std::string actor;           // empty: all
+  std::string actor;  // empty: all
   std::string name;
   model::ClusterId cluster;
-  bool open_only = false;      // not terminal, or clean-up pending or failed; oldest first
-  std::uint32_t limit = 100;   // 1 to 1,000
-  std::string page_token;      // of the page before; opaque
+  bool open_only = false;     // not terminal, or clean-up pending or failed; oldest first
+  std::uint32_t limit = 100;  // 1 to 1,000
+  std::string page_token;     // of the page before; opaque
 };
 struct JobPage {
   std::vector<model::JobRow> items;  // newest first, but for open_only
@@ -127,10 +127,10 @@ class Store {
 };
 
 struct SqliteSettings {
-  std::string path;                      // a file; made when missing, its folder must exist
-  std::size_t changes_kept = 100'000;    // history of the change feed
-  Duration busy_wait{5'000};             // while another process holds the file's lock
-  std::function<WallTime()> now;         // clock; the system's when empty
+  std::string path;                    // a file; made when missing, its folder must exist
+  std::size_t changes_kept = 100'000;  // history of the change feed
+  Duration busy_wait{5'000};           // while another process holds the file's lock
+  std::function<WallTime()> now;       // clock; the system's when empty
 };
 // kInvalid: a newer schema, a file that is no database, a folder without permission; `what` says
 // what to do.

@@ -1,0 +1,19 @@
+// Rows of clusters. Inside a transaction each; errors as in store.h.
+#pragma once
+
+#include <variant>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "model/cluster.h"
+#include "store/sqlite.h"
+#include "store/store.h"
+
+namespace falcon::store {
+
+Result<model::ClusterRow> add_cluster(Connection& connection, model::ClusterRow row, WallTime now);
+Result<model::ClusterRow> set_cluster(Connection& connection, model::ClusterRow row);
+Result<std::monostate> remove_cluster(Connection& connection, const model::ClusterId& id);
+Result<Store::ClusterList> list_clusters(Connection& connection);
+
+}  // namespace falcon::store

@@ -1,0 +1,104 @@
+#include "up/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "base/text.h"
+#include "cli/connection.h"
+#include "words/words.h"
+
+namespace falcon::up {
+namespace {
+
+struct CommandWords {
+  const char* name;
+  const char* what;
+};
+
+CommandWords words_of(Command command) {
+  switch (command) {
+    case Command::kUp:
+      return {"falcon up", "Runs the API server and the controller in one process."};
+    case Command::kApiServer:
+      return {"falcon apiserver", "Runs the API server."};
+    case Command::kController:
+      return {"falcon controller", "Runs the controller of the API server in the data folder."};
+  }
+  std::abort();
+}
+
+void add_api_flags(CLI::App& app, Options& options) {
+  app.add_option("--port", options.port,
+                 "Port of the API server on loopback; chosen by the system");
+  app.add_option("--language", options.language, "Language of messages: zh (default) or en");
+  app.add_option("--installation", options.installation,
+                 "Name of this Falcon in the cloud (default falcon); never change it later");
+  app.add_option("--storage-endpoint", options.storage_endpoint,
+                 "Where buckets are read (https://storage.googleapis.com)");
+  app.add_option("--host-name", options.host_names,
+                 "A name by which it may be called, beside localhost; may be repeated")
+      ->allow_extra_args(false);
+}
+
+// Empty when all is well.
+std::string complaint(const Options& options) {
+  if (!words::language_from_string(options.language))
+    return fmt::format("--language: \"{}\" is not one of zh, en", clean_text(options.language, 40));
+  const std::string& name = options.installation;
+  const bool good = !name.empty() && name.size() <= 20 && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+  if (!good)
+    return fmt::format("--installation: \"{}\" is no name: 1 to 20 characters a-z, 0-9 and -",
+                       clean_text(name, 40));
+  if (options.speed < 1 || options.speed > 10'000)
+    return fmt::format("--speed: {} is not in 1 to 10000", options.speed);
+  return {};
+}
+
+}  // namespace
+
+std::vector<SimCluster> sim_clusters() {
+  return {{"tpu-east", "local", "us-east5", "us-east5-a", "v6e", "tpu-east-bucket"},
+          {"tpu-west", "local", "us-central1", "us-central1-c", "v7x", "tpu-west-bucket"}};
+}
+
+std::expected<Options, int> parse_options(Command command, std::span<const std::string> args,
+                                          const cli::Io& io) {
+  Options options;
+  const CommandWords words = words_of(command);
+  CLI::App app{words.what, words.name};
+  app.add_option("--data", options.data,
+                 "Folder for all that is kept ($FALCON_DATA, ~/.local/share/falcon)");
+  if (command != Command::kController) add_api_flags(app, options);
+  if (command != Command::kApiServer)
+    app.add_option("--google-endpoint", options.google_endpoint,
+                   "One URL in place of Google's APIs: that of falcon sim");
+  if (command == Command::kUp) {
+    app.add_flag("--sim", options.sim,
+                 "With a local cloud that runs jobs' programs on this machine");
+    app.add_option("--speed", options.speed, "How many times faster its clock runs (30)");
+    app.add_flag("--allow-root", options.allow_root, "Let it run jobs' programs as root");
+  }
+  std::vector<std::string> reversed(args.rbegin(), args.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    io.out << app.help();
+    return std::unexpected(cli::kExitOk);
+  } catch (const CLI::ParseError& error) {
+    io.err << fmt::format("{}: {}; {} --help shows what there is\n", words.name,
+                          clean_text(error.what(), 300), words.name);
+    return std::unexpected(cli::kExitUsage);
+  }
+  if (const std::string what = complaint(options); !what.empty()) {
+    io.err << fmt::format("{}: {}\n", words.name, what);
+    return std::unexpected(cli::kExitUsage);
+  }
+  options.data = cli::data_folder(io, options.data);
+  return options;
+}
+
+}  // namespace falcon::up
