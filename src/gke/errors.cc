@@ -57,11 +57,15 @@ constexpr std::array kWords{
     Words{"quota '", ErrorKind::kQuota},
 };
 
-// A cluster or pool that is merely busy: HTTP 400, told from other preconditions by these alone.
-constexpr std::array<std::string_view, 5> kBusyWords{
-    "CLUSTER_ALREADY_HAS_OPERATION", "running incompatible operation",
-    "currently being created, deleted, updated or repaired", "is currently operating on",
-    "operation is already in progress"};
+// A cluster or pool that is merely busy: HTTP 400 (rarely 409), told from other preconditions by
+// these alone.
+constexpr std::array<std::string_view, 6> kBusyWords{
+    "CLUSTER_ALREADY_HAS_OPERATION",
+    "running incompatible operation",
+    "currently being created, deleted, updated or repaired",
+    "is currently operating on",
+    "operation is already in progress",
+    "operationInProgress"};
 
 bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -107,7 +111,8 @@ Error sort_answer(const http::Response& response, CallKind kind) {
   const std::string what = fmt::format("{} ({})", message, response.status);
   const auto error = [&](ErrorKind sorted) { return Error{sorted, what}; };
   for (const std::string_view busy : kBusyWords)
-    if (response.status == 400 && has(response.body, busy)) return error(ErrorKind::kBusy);
+    if ((response.status == 400 || response.status == 409) && has(response.body, busy))
+      return error(ErrorKind::kBusy);
   switch (response.status) {
     case 400: {
       const ErrorKind sorted = sort_words(3, response.body);

@@ -77,7 +77,8 @@ void TokenSource::fetched(Result<http::Response> answer) {
       token = fail(ErrorKind::kUnavailable, "the metadata server's token is not readable");
     } else {
       token = std::string(text->as_string());
-      life = std::chrono::seconds(seconds->to_number<std::int64_t>());
+      const auto life_seconds = seconds->to_number<std::int64_t>(error);
+      life = std::chrono::seconds(error ? 0 : life_seconds);
     }
   }
   std::vector<OnToken> waiting;

@@ -25,6 +25,7 @@ constexpr std::uint32_t kWatchSecondsMax = 600;
 constexpr Duration kSilenceMax{90'000};  // bookmarks come about every minute
 constexpr Duration kBackoffBase{800};
 constexpr Duration kBackoffCap{30'000};
+constexpr Duration kGoodWatch{30'000};  // one that lasted ends a row of failures
 constexpr Duration kShortWatch{1'000};  // an empty watch that ends sooner is an error
 
 enum class Kind : std::uint8_t { kNode, kJob, kPod };
@@ -155,11 +156,12 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
       lock.unlock();
       return list(kind, token, items);
     }
+    // What is missing from a list has vanished: one that is not a list must not say so.
+    if (version.empty()) return failed(kind, "a list without a resourceVersion");
     replace(kind, *items);
     Resource& resource = of(kind);
     resource.version = version;
     resource.listed = true;
-    resource.failures = 0;
     trouble_.clear();
     tell_sync();
     watch(kind);
@@ -349,8 +351,9 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
     const std::lock_guard lock(mutex_);
     of(kind).stream = 0;
     if (stopped_) return;
-    const bool too_short =
-        state.events == 0 && std::chrono::steady_clock::now() - state.begun < kShortWatch;
+    const auto lasted = std::chrono::steady_clock::now() - state.begun;
+    if (lasted >= kGoodWatch) of(kind).failures = 0;
+    const bool too_short = state.events == 0 && lasted < kShortWatch;
     if (state.relist || too_short) {
       return failed(kind, state.error.empty() ? "the watch ended at once" : state.error);
     }

@@ -151,13 +151,20 @@ void Kubernetes::delete_workload(const std::string& kube_namespace, const model:
   json::object options{
       {"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", "Foreground"}};
   if (!uid.empty()) options["preconditions"] = {{"uid", uid.value()}};
-  // The service of several hosts has the Job's name and goes with it; most Jobs have none.
+  // The service of several hosts has the Job's name; most Jobs have none. It goes first, so that a
+  // repetition of this call finds it while the Job is there to be asked for; being refused it alone
+  // does not keep the Job.
+  const std::string job = jobs_path(kube_namespace) + "/" + name.value();
   call("DELETE", "/api/v1/namespaces/" + kube_namespace + "/services/" + name.value(), {},
-       [](Result<http::Response>) {});
-  call("DELETE", jobs_path(kube_namespace) + "/" + name.value(), json::serialize(options),
-       [done = std::move(done)](Result<http::Response> answer) {
-         if (!answer) return done(std::unexpected(answer.error()));
-         done(std::monostate{});
+       [this, job, body = json::serialize(options),
+        done = std::move(done)](Result<http::Response> service) {
+         const bool again = !service && service.error().kind != ErrorKind::kNotFound &&
+                            service.error().kind != ErrorKind::kDenied;
+         if (again) return done(std::unexpected(service.error()));
+         call("DELETE", job, body, [done](Result<http::Response> answer) {
+           if (!answer) return done(std::unexpected(answer.error()));
+           done(std::monostate{});
+         });
        });
 }
 

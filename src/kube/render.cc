@@ -19,8 +19,10 @@ constexpr std::string_view kSpoolMount = "/falcon/spool";
 //  - the program writes to a local file: a write to the mount may hang, unkillably, or fail
 //  - what is new is appended to the object by opening, writing and closing: only a close publishes
 //  - a log that cannot be written never changes the program's result
+//  - `exec` runs the program found in PATH, never a builtin or a function of this shell
 //  - the shell waits with `wait`, which a trapped TERM interrupts; TERM goes on to the program
-//  - the last publication is bounded: the machine may be taken 30 s after TERM
+//  - the last publication is bounded: the machine may be taken 30 s after TERM, and a process that
+//    hangs in the mount may not even die of KILL, so it is left behind
 constexpr std::string_view kScript = R"sh(
 dir="$FALCON_BUCKET/logs/$FALCON_JOB_ID"
 log="$dir/$FALCON_POD.log"
@@ -34,32 +36,37 @@ publish() {
   tail -c "+$((sent + 1))" "$spool" | head -c "$((size - sent))" 2>/dev/null >> "$log" || return 0
   echo "$size" > "$FALCON_SPOOL/sent"
 }
-: > "$spool" || exec "$@"
-"$@" >> "$spool" 2>&1 &
+( true > "$spool" ) 2>/dev/null || exec "$@"
+program= signal= signalled= code=
+trap 'signal=TERM signalled=1; [ -z "$program" ] || kill -TERM "$program" 2>/dev/null' TERM
+trap 'signal=INT signalled=1; [ -z "$program" ] || kill -INT "$program" 2>/dev/null' INT
+exec "$@" >> "$spool" 2>&1 &
 program=$!
-trap 'kill -TERM "$program" 2>/dev/null' TERM
-trap 'kill -INT "$program" 2>/dev/null' INT
+[ -z "$signal" ] || kill -"$signal" "$program" 2>/dev/null
 ( trap '' TERM INT
   while sleep "${FALCON_PUBLISH_SECONDS:-5}"; do
     mkdir "$lock" 2>/dev/null && { publish; rmdir "$lock"; }
   done ) > /dev/null 2>&1 &
 publisher=$!
 while :; do
-  wait "$program"; code=$?
-  kill -0 "$program" 2>/dev/null || break
+  signalled=
+  wait "$program"; status=$?
+  [ -n "$code" ] && [ "$status" -eq 127 ] || code=$status
+  [ -n "$signalled" ] || break
 done
 trap '' TERM INT
 tries=0
-until mkdir "$lock" 2>/dev/null || [ "$tries" -ge 20 ]; do
+until mkdir "$lock" 2>/dev/null || [ "$tries" -ge 8 ]; do
   sleep 1; tries=$((tries + 1))
 done
 kill -KILL "$publisher" 2>/dev/null
+trap 'late=1' USR1
 publish > /dev/null 2>&1 &
 last=$!
-( sleep 20; kill -KILL "$last" ) > /dev/null 2>&1 &
+( sleep 10; kill -USR1 "$$" ) > /dev/null 2>&1 &
 guard=$!
 wait "$last" 2>/dev/null
-kill -KILL "$guard" 2>/dev/null
+kill -KILL "$guard" "$last" 2>/dev/null
 exit "$code"
 )sh";
 
