@@ -7,7 +7,7 @@
 namespace falcon::client {
 namespace {
 
-constexpr Duration kDeadline{30'000};
+constexpr Duration kDeadline{10'000};
 constexpr Duration kSilenceMax{35'000};  // bookmarks come every 10 s
 constexpr std::size_t kLineBytesMax = 8U << 20U;
 

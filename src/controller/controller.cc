@@ -73,6 +73,7 @@ class Controller::Shell {
   ~Shell() { stop(); }
 
   void start() {
+    started_ = true;
     loop_.start();
     loop_.post([this] { seek_term(); });
   }
@@ -80,6 +81,7 @@ class Controller::Shell {
   void stop() {
     if (stopped_) return;
     stopped_ = true;
+    if (!started_) return;
     std::promise<void> released;
     auto done = released.get_future();
     loop_.post([this, &released] {
@@ -168,7 +170,7 @@ class Controller::Shell {
   }
 
   void drop_core(const std::string& why) {
-    if (core_) spdlog::warn("no longer leading term {}: {}", term_, why);
+    if (core_) spdlog::info("no longer leading term {}: {}", term_, why);
     core_.reset();
     leads_ = false;
     ++epoch_;
@@ -184,7 +186,7 @@ class Controller::Shell {
 
   // --- filling a new core ----------------------------------------------------------------------
   void begin_term() {
-    ++epoch_;
+    drop_core("a new term begins");  // nothing of an earlier one stays behind
     core::Settings core_settings;
     core_settings.installation = installation_;
     core_ = std::make_unique<core::Core>(core_settings);
@@ -209,7 +211,7 @@ class Controller::Shell {
       if (!state)
         return again("reading Falcon's own state", state.error(), [this] { load_state(); });
       feed(*std::move(state));
-      load_clusters();
+      if (core_) load_clusters();
     }));
   }
 
@@ -222,13 +224,14 @@ class Controller::Shell {
       for (const model::ClusterRow& row : list->items) {
         gone.erase(row.id);
         take_cluster(row);
+        if (!core_) return;  // the lease ran out meanwhile: the next term lists again
       }
       for (const model::ClusterId& id : gone) {
         clusters_.erase(id);
         feed(core::ClusterVanished{id});
       }
       feed(core::ClustersListed{});
-      load_jobs();
+      if (core_) load_jobs();
     }));
   }
 
@@ -243,7 +246,7 @@ class Controller::Shell {
       }
       for (const model::JobId& id : missing) look_for_job(id);
       feed(core::JobsListed{});
-      open_watch();
+      if (core_) open_watch();
     }));
   }
 
@@ -453,7 +456,7 @@ class Controller::Shell {
                      epoch = epoch_](Result<model::JobRow> job) {
       if (!job) return done(fail(ErrorKind::kUnavailable, "reading the job: " + job.error().what));
       loop_.post([this, c, row, job = *std::move(job), done, epoch] {
-        if (epoch != epoch_) return;
+        if (epoch != epoch_ || Steady::now() >= lead_until_) return;
         kube::Kubernetes* kubernetes = fleet_ ? fleet_->kubernetes(c.gke) : nullptr;
         if (kubernetes == nullptr)
           return done(fail(ErrorKind::kUnavailable, "the cluster is not connected"));
@@ -512,6 +515,7 @@ class Controller::Shell {
   std::string last_trouble_;
 
   std::atomic<bool> stopped_ = false;
+  bool started_ = false;
   std::atomic<bool> leads_ = false;
 };
 

@@ -50,6 +50,7 @@ void Core::State::dispatch(Pool& pool) {
   attempt.row.intent_at = wall();
   attempt.name = model::workload_name(settings_.installation, job.id, attempt.row.number);
   attempt.own = true;
+  job.no_pod_runs = false;
   pool.row.serves_attempt = attempt.row.number;
   pool.attempt = std::move(attempt);
   put_row(pool);
@@ -81,6 +82,8 @@ void Core::State::reconcile_attempt(Pool& pool) {
       workload->attempt == attempt.row.number) {
     attempt.row.uid = workload->uid;
     if (attempt.create != Attempt::Create::kInFlight) attempt.create = Attempt::Create::kCreated;
+    attempt.looked.reset();  // an older look did not know of it
+    attempt.look_asked = mono();
     put_row(attempt);
     mark(pool.job);
   }
@@ -314,7 +317,17 @@ bool Core::State::abort_needs_look(Pool& pool) {
   if (pool.job == nullptr || pool.job->state.status != JobStatus::kAborting) return false;
   if (attempt.remove_since || FALCON_MUTANT(kAbortOverResult)) return false;
   const WorkloadLook* look = looked_since(pool, pool.job->abort_seen);
-  if (look == nullptr) return true;
+  if (look == nullptr) {
+    // Nobody can look for longer than the job's grace: the pool's end will be the proof.
+    const MonoTime limit = pool.job->abort_seen + std::chrono::seconds(pool.job->grace_seconds) +
+                           settings_.pod_gone_margin;
+    wake(pool, limit);
+    if (mono() >= limit) {
+      if (!attempt.remove_since) attempt.remove_since = pool.job->abort_seen;
+      condemn(pool);
+    }
+    return true;
+  }
   if (!look->workload || look->workload->verdict == WorkloadView::Verdict::kNone) return false;
   if (ended_by_deletion(*look->workload)) return false;
   if (!pool.job->verdict) {
@@ -390,9 +403,14 @@ void Core::State::verify_gone(Pool& pool) {
       if (look_at(pool), attempt.look == 0) wake(pool, attempt.look_retry.not_before);
       return;
     }
-    const bool weak = attempt.node_lost || !pool.gke->in_sync;
+    // What an earlier process saw of lost machines is not known any more: fewer than all is enough.
+    const bool maybe_lost = !attempt.own && pool.nodes_ready < pool.shape->slice.hosts;
+    const bool weak = attempt.node_lost || maybe_lost || !pool.gke->in_sync ||
+                      late_create_possible(attempt);
     if (weak) {
-      condemn(pool);  // pods of a lost machine: only its end proves that they do not run
+      // Pods of a lost machine, or of a create that still comes: only the pool's end proves that
+      // none can run.
+      condemn(pool);
       return;
     }
     attempt.gone = true;
@@ -402,7 +420,6 @@ void Core::State::verify_gone(Pool& pool) {
     mark(pool.job);
     if (pool.job->state.status == JobStatus::kAborting) return;  // the row first
   }
-  if (late_create_possible(attempt)) condemn(pool);  // it would find machines here
   Job* let_go =
       pool.job != nullptr && !model::is_terminal(pool.job->state.status) ? pool.job : nullptr;
   close_attempt(pool);

@@ -53,6 +53,11 @@ void Core::State::reconcile_job(Job& job) {
 
 JobState Core::State::wanted_state(Job& job) {
   JobState want = job.state;
+  // A provision that was intended is shown, whatever became of its pool: its name is never used again.
+  const auto made = pools_by_job_.find(job.id);
+  if (made != pools_by_job_.end() && !model::is_terminal(job.state.status))
+    for (const Pool* pool : made->second)
+      if (pool->row.owner == job.id) want.provision = std::max(want.provision, pool->row.provision);
   if (model::is_terminal(job.state.status)) {
     settle_terminal(job, want);
     return want;
@@ -72,7 +77,7 @@ JobState Core::State::wanted_state(Job& job) {
     apply_verdict(job, want);
     return want;
   }
-  if (!job.acquiring) {
+  if (!job.acquiring && job.pool == nullptr) {
     // A row that says it was acquiring when nobody remembers a pool: it goes on where it was, and
     // keeps its slot, unless it had taken an idle pool: that needed none.
     const bool took_idle =
@@ -92,6 +97,7 @@ JobState Core::State::wanted_state(Job& job) {
       return want;
     }
   }
+  if (job.queue == nullptr) return want;  // its cluster's row is gone; only the attempt decides
   describe_acquiring(job, want);
   return want;
 }

@@ -48,8 +48,6 @@ std::string_view to_string(Mutant mutant) {
       return "timeout-from-creation";
     case Mutant::kAbortOverResult:
       return "abort-over-result";
-    case Mutant::kTurnNotStored:
-      return "turn-not-stored";
     case Mutant::kRetryWithoutLimit:
       return "retry-without-limit";
     case Mutant::kReuseUnverified:

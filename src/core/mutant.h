@@ -30,7 +30,6 @@ enum class Mutant : std::uint8_t {
   kFairnessForgotten,    // the oldest job first, whoever was served last
   kTimeoutFromCreation,  // the run limit counts from the submission
   kAbortOverResult,      // a job that had ended before its abort becomes Aborted
-  kTurnNotStored,        // who was served last is forgotten in a restart
   kRetryWithoutLimit,    // failed calls are repeated at once
   kReuseUnverified,      // a pool is reused before the last job's pods are gone
   kStoppingIsCapacity,   // a pool that is being deleted is offered for reuse

@@ -22,6 +22,7 @@ void Core::State::observe(const StateLoaded& event) {
     if (row.phase == model::PoolPhase::kCondemned && !row.accepted_at)
       pool->create = Pool::Create::kUnknown;
     pool->create_sent = mono();
+    if (pool->create == Pool::Create::kUnknown) pool->unknown_create = mono();
     pool->accepted_mono = mono();
     pool->gke->pools[row.name] = pool.get();
     if (!row.reservation.empty()) reservation_of(row.reservation).pools.insert(pool.get());
@@ -189,19 +190,22 @@ void Core::State::link(Pool& pool) {
   if (found == jobs_.end()) return;
   Job& job = *found->second;
   if (job.pool != nullptr) return;  // a second pool for it: the first by name serves
+  const auto cluster = clusters_.find(pool.row.cluster);
+  const bool over = model::is_terminal(job.state.status);
+  // Without its cluster's row a pool is no place for a job that has not been dispatched there.
+  if (!over && !pool.attempt && (cluster == clusters_.end() || job.shape == nullptr)) return;
   pool.job = &job;
   job.pool = &pool;
-  if (model::is_terminal(job.state.status)) return;
+  if (over || cluster == clusters_.end() || job.shape == nullptr) return;
   job.acquiring = true;
-  const auto cluster = clusters_.find(pool.row.cluster);
-  if (cluster == clusters_.end() || job.shape == nullptr) return;
   QueueRecord& queue = queue_of(*cluster->second, *job.shape);
   job.queue = &queue;
   const model::Reason reason = job.state.reason;
   const bool row_has_slot = reason == model::Reason::kClusterBusy ||
                             reason == model::Reason::kProvisioning;  // before it had this pool
-  const bool had_slot =
-      job.state.status == model::JobStatus::kPending && (pool.row.owner == job.id || row_has_slot);
+  const bool not_ready = pool.row.phase != model::PoolPhase::kReady;  // one that is there needs none
+  const bool had_slot = job.state.status == model::JobStatus::kPending &&
+                        (pool.row.owner == job.id || row_has_slot || not_ready);
   if (had_slot) take_slot(job, queue);
 }
 

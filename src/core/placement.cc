@@ -107,8 +107,7 @@ void Core::State::acquire(Job& job, bool with_slot) {
   job.acquiring = true;
   if (with_slot) take_slot(job, queue);
   const std::uint64_t turn = queue.queue.served(job.waiting.actor);
-  if (!FALCON_MUTANT(kTurnNotStored))
-    put(PutTurn{model::TurnRow{queue.key, *job.waiting.actor, turn, job.id}});
+  put(PutTurn{model::TurnRow{queue.key, *job.waiting.actor, turn, job.id}});
   want_publish(queue);
   mark(&queue);
   mark(&job);

@@ -246,6 +246,7 @@ void Core::State::create_answered(Pool& pool, const CommandDone& done) {
     case ErrorKind::kUnknownOutcome:
     case ErrorKind::kInternal:
       pool.create = Pool::Create::kUnknown;
+      pool.unknown_create = mono();
       back_off(pool.create_retry, settings_.call_backoff);
       if (FALCON_MUTANT(kFailOnUnknownCreate))
         fail_pool(pool, Error{ErrorKind::kInvalid, error.what});
@@ -509,6 +510,10 @@ void Core::State::offer(Pool& pool) {
 bool Core::State::verified_gone(const Pool& pool) const {
   if (pool.seen || !pool.gke->listed) return false;
   const MonoTime asked = pool.gke->listing_asked;
+  // A create whose answer was never learnt may still arrive, whatever a later one was told.
+  if (!pool.was_seen && pool.unknown_create &&
+      asked <= *pool.unknown_create + settings_.late_call_max)
+    return false;
   switch (pool.create) {
     case Pool::Create::kNotSent:
       return pool.was_seen || pool.row.phase == PoolPhase::kCondemned;
@@ -529,8 +534,12 @@ void Core::State::step_condemned(Pool& pool) {
   if (verified_gone(pool)) {
     if (pool.attempt) {
       pool.attempt->gone = true;
-      if (pool.job != nullptr) pool.job->no_pod_runs = true;
+      Job* job = pool.job;
+      if (job != nullptr) job->no_pod_runs = true;
       close_attempt(pool);
+      const bool goes_on = job != nullptr && !model::is_terminal(job->state.status) &&
+                           job->state.status != JobStatus::kAborting;
+      if (goes_on && job->slot == nullptr) requeue(*job);
     }
     // The name must never be used again: the owner's row shows the provision first.
     const auto owner = jobs_.find(pool.row.owner);

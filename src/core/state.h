@@ -141,6 +141,7 @@ struct Pool : Record {
 
   Create create = Create::kNotSent;
   MonoTime create_sent{};  // last time a create left, or might have
+  std::optional<MonoTime> unknown_create;  // when an answer was last missed
   Retry create_retry;
   model::OperationName operation;  // empty: not known
   std::uint64_t operation_read = 0;

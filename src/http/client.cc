@@ -113,10 +113,14 @@ Error transport_error(CURLcode code, const Transfer& transfer) {
     case CURLE_SSL_CACERT_BADFILE:
       return {ErrorKind::kUnavailable, what};
     case CURLE_OPERATION_TIMEDOUT: {
-      // Without a connection nothing can have arrived.
-      curl_off_t connected = 0;
-      curl_easy_getinfo(transfer.easy.get(), CURLINFO_CONNECT_TIME_T, &connected);
-      return {connected == 0 ? ErrorKind::kUnavailable : ErrorKind::kUnknownOutcome, what};
+      // Only where not a byte was sent can nothing have arrived. (The connect time says nothing: it
+      // is 0 on a connection that is used again.)
+      long sent = 0;
+      curl_off_t ready = 0;
+      curl_easy_getinfo(transfer.easy.get(), CURLINFO_REQUEST_SIZE, &sent);
+      curl_easy_getinfo(transfer.easy.get(), CURLINFO_PRETRANSFER_TIME_T, &ready);
+      const bool unsent = sent == 0 && ready == 0;
+      return {unsent ? ErrorKind::kUnavailable : ErrorKind::kUnknownOutcome, what};
     }
     default:
       return {ErrorKind::kUnknownOutcome, what};

@@ -108,7 +108,6 @@ void Laws::job_written(const JobRow& before, const JobRow& after) {
 }
 
 void Laws::pool_written(const model::PoolRow& row) {
-  served(row);
   if (row.phase != PoolPhase::kCondemned && !row.serves.empty())
     for (const auto& [name, other] : database_->pools())
       if (name != row.name && other.serves == row.serves && other.phase != PoolPhase::kCondemned)
@@ -136,40 +135,31 @@ void Laws::pool_written(const model::PoolRow& row) {
                            row.reservation.name));
 }
 
-// A turn may pass without a pool (the reservation was full, the job was aborted).
 void Laws::turn_written(const model::TurnRow& row) {
-  std::uint64_t& newest = newest_turn_[row.queue];
-  if (row.turn <= newest) return;
-  newest = row.turn;
-  last_served_[row.queue] = {row.job, row.actor};
-}
-
-bool Laws::others_wait(const model::QueueKey& queue, const model::JobRow& served,
-                       WallTime since) const {
-  const auto waiting = waiting_.find(queue);
-  if (waiting == waiting_.end()) return false;
-  return std::ranges::any_of(waiting->second, [&](const model::JobId& id) {
-    const JobRow& other = database_->jobs().at(id);
-    const auto waits = waiting_since_.find(id);
-    return other.actor != served.actor && waits != waiting_since_.end() && waits->second < since;
+  const auto [at, inserted] = turns_.emplace(std::make_pair(row.queue, row.turn), row.actor);
+  if (!inserted) {
+    if (at->second != row.actor) violate(8, "a turn of a queue was given twice");
+    return;
+  }
+  auto& last = last_turn_[row.queue];
+  const bool twice = row.turn == last.first + 1 && last.second == row.actor;
+  if (row.turn > last.first) last = {row.turn, row.actor};
+  if (!twice) return;
+  // Decided when the pool was intended; the rows may have been written much later.
+  const auto intended = std::ranges::find_if(database_->pools(), [&](const auto& entry) {
+    return entry.second.owner == row.job && entry.second.serves == row.job &&
+           entry.second.phase == PoolPhase::kIntended;
   });
-}
-
-// A pool's row names a job for the first time: that job was served in its queue, at intent_at where
-// the pool was made for it. Nobody is served twice running while others wait.
-void Laws::served(const model::PoolRow& row) {
-  if (row.serves.empty() || !served_.emplace(row.name, row.serves).second) return;
-  const auto found = database_->jobs().find(row.serves);
-  if (found == database_->jobs().end()) return;
-  const model::QueueKey queue{row.cluster, row.shape};
-  Served& last = last_served_[queue];
-  const bool again = last.job == row.serves;  // another pool for the same turn
-  const bool made_for_it = row.owner == row.serves && row.phase == PoolPhase::kIntended;
-  if (!again && made_for_it && last.actor == found->second.actor &&
-      others_wait(queue, found->second, row.intent_at))
-    violate(8, fmt::format("{} was served twice running while others wait for {}",
-                           found->second.actor.value(), to_string(row.shape)));
-  last = {row.serves, found->second.actor};
+  if (intended == database_->pools().end()) return;
+  const auto waiting = waiting_.find(row.queue);
+  if (waiting == waiting_.end()) return;
+  for (const model::JobId& id : waiting->second) {
+    const auto since = waiting_since_.find(id);
+    if (database_->jobs().at(id).actor != row.actor && since != waiting_since_.end() &&
+        since->second < intended->second.intent_at)
+      violate(8, fmt::format("{} was served twice running while {} waits", row.actor.value(),
+                             id.value()));
+  }
 }
 
 void Laws::sent(const core::Command& command) {

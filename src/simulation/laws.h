@@ -68,9 +68,6 @@ class Laws : public Database::Watcher {
   void node_gone(const model::NodeName& node);
   bool takes_idle_pool(const model::JobRow& row) const;
   void count_waiting(const model::JobRow& before, const model::JobRow& after);
-  void served(const model::PoolRow& row);
-  bool others_wait(const model::QueueKey& queue, const model::JobRow& served,
-                   WallTime since) const;
 
   model::Installation installation_;
   const Database* database_ = nullptr;
@@ -85,13 +82,8 @@ class Laws : public Database::Watcher {
   std::map<model::JobId, WallTime> waiting_since_;
   std::map<model::JobId, std::set<model::Uid>> live_workloads_;
   std::map<model::NodeName, model::PoolName> node_pool_;
-  struct Served {
-    model::JobId job;
-    model::Actor actor;
-  };
-  std::map<model::QueueKey, Served> last_served_;
-  std::map<model::QueueKey, std::uint64_t> newest_turn_;
-  std::set<std::pair<model::PoolName, model::JobId>> served_;
+  std::map<std::pair<model::QueueKey, std::uint64_t>, model::Actor> turns_;
+  std::map<model::QueueKey, std::pair<std::uint64_t, model::Actor>> last_turn_;
   std::map<model::QueueKey, std::set<model::JobId>> waiting_;
   std::map<model::QueueKey, MonoTime> idle_since_;
   std::set<model::PoolName> told_stopping_;
