@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+
 #include "base/text.h"
 
 namespace falcon::client {
@@ -10,6 +12,7 @@ namespace {
 constexpr Duration kDeadline{10'000};
 constexpr Duration kSilenceMax{35'000};  // bookmarks come every 10 s
 constexpr std::size_t kLineBytesMax = 8U << 20U;
+constexpr Duration kTermDeadline{4'000};  // one lost answer must not cost the lease
 
 Error sort_answer(const http::Response& response, bool change) {
   const wire::Problem problem = wire::problem_from_json(response.body);
@@ -51,7 +54,7 @@ http::Request ApiClient::request(std::string method, const std::string& path,
   http::Request request;
   request.method = std::move(method);
   request.url = url_ + path;
-  request.timeout = kDeadline;
+  request.timeout = path.starts_with("/v1/terms") ? kTermDeadline : kDeadline;
   request.headers = {{"Authorization", "Bearer " + token_}, {"User-Agent", "falcon-controller"}};
   if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
   request.body = std::move(body);
@@ -181,6 +184,7 @@ http::Client::StreamId ApiClient::watch(std::uint64_t since, WatchHandler handle
     WatchHandler handler;
     std::string rest;
     std::optional<Error> error;
+    std::atomic<http::Client::StreamId> stream = 0;  // known once open() has returned
   };
   auto state = std::make_shared<State>();
   state->handler = std::move(handler);
@@ -188,8 +192,13 @@ http::Client::StreamId ApiClient::watch(std::uint64_t since, WatchHandler handle
   stream.on_start = [state](const http::Response& start) {
     if (start.status / 100 != 2) state->error = sort_answer(start, false);
   };
-  stream.on_bytes = [state](std::string_view bytes) {
-    if (state->error) return;
+  // A watch that cannot be read is over, or its reader would wait for ever.
+  const auto give_up = [this, state](Error error) {
+    state->error = std::move(error);
+    client_.close(state->stream);
+  };
+  stream.on_bytes = [this, state, give_up](std::string_view bytes) {
+    if (state->error) return client_.close(state->stream);
     state->rest.append(bytes);
     std::size_t begin = 0;
     for (std::size_t end = state->rest.find('\n'); end != std::string::npos;
@@ -198,20 +207,18 @@ http::Client::StreamId ApiClient::watch(std::uint64_t since, WatchHandler handle
       begin = end + 1;
       if (line.empty()) continue;
       auto change = wire::watch_line_from_json(line);
-      if (!change) {
-        state->error = change.error();
-        return;
-      }
+      if (!change) return give_up(change.error());
       state->handler.on_line(*std::move(change));
     }
     state->rest.erase(0, begin);
     if (state->rest.size() > kLineBytesMax)
-      state->error = Error{ErrorKind::kUnknownOutcome, "a line of the watch is too long"};
+      give_up(Error{ErrorKind::kUnknownOutcome, "a line of the watch is too long"});
   };
   stream.on_end = [state](std::optional<Error> error) {
     state->handler.on_end(state->error ? state->error : std::move(error));
   };
-  return client_.open(std::move(wanted), std::move(stream));
+  state->stream = client_.open(std::move(wanted), std::move(stream));
+  return state->stream;
 }
 
 }  // namespace falcon::client

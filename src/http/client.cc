@@ -35,7 +35,8 @@ struct Transfer {
   Easy easy;
   List headers;
   Response response;
-  bool started = false;  // of a stream: on_start was called
+  std::size_t body_given = 0;  // bytes of the request's body that curl has taken
+  bool started = false;        // of a stream: on_start was called
   bool too_large = false;
   bool closed = false;  // by the caller
   Clock::time_point last_byte = Clock::now();
@@ -97,14 +98,32 @@ std::size_t on_header(char* data, std::size_t size, std::size_t count, void* use
   return size * count;
 }
 
+// Gives curl the body, once: without a way back curl cannot send a change again on its own when a
+// connection that was used before turns out to be closed.
+std::size_t give_body(char* data, std::size_t size, std::size_t count, void* user) {
+  Transfer& transfer = *static_cast<Transfer*>(user);
+  const std::string_view left = std::string_view(transfer.request.body).substr(transfer.body_given);
+  const std::size_t given = left.copy(data, size * count);
+  transfer.body_given += given;
+  return given;
+}
+
+// Whether a byte of the request has left.
+bool has_left(const Transfer& transfer) {
+  long bytes = 0;
+  curl_easy_getinfo(transfer.easy.get(), CURLINFO_REQUEST_SIZE, &bytes);
+  return bytes > 0;
+}
+
 // What a failure of the transport says about the request.
 Error transport_error(CURLcode code, const Transfer& transfer) {
   const std::string what =
       transfer.request.method + " " + transfer.request.url + ": " + curl_easy_strerror(code);
   switch (code) {
+    // Also said of an answer that is no HTTP.
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_URL_MALFORMAT:
-      return {ErrorKind::kInvalid, what};
+      return {has_left(transfer) ? ErrorKind::kUnknownOutcome : ErrorKind::kInvalid, what};
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
@@ -221,7 +240,11 @@ class Client::Loop {
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);  // a token goes nowhere else
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);  // a proxy's are no answer
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, 10'000L);
+    // Servers close connections that rest for 75 s and longer; one that is about to be closed would
+    // leave a change unknown.
+    curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, 60L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 30L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 10L);
@@ -230,9 +253,11 @@ class Client::Loop {
     if (request.method == "HEAD") curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
     if (!request.body.empty() || request.method == "POST" || request.method == "PUT" ||
         request.method == "PATCH") {
+      curl_easy_setopt(easy, CURLOPT_POST, 1L);
       curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
                        static_cast<curl_off_t>(request.body.size()));
-      curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.data());
+      curl_easy_setopt(easy, CURLOPT_READFUNCTION, &give_body);
+      curl_easy_setopt(easy, CURLOPT_READDATA, &transfer);
     }
     curl_slist* list = curl_slist_append(nullptr, "Expect:");
     for (const auto& [name, value] : request.headers)
