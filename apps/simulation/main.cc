@@ -1,7 +1,7 @@
 // falcon-simulation: runs seeded histories of the real core against the simulated cloud.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdint>
 #include <iostream>
@@ -97,7 +97,8 @@ int run_mutants(std::uint64_t first, std::uint64_t seeds_max) {
     falcon::core::active_mutant = static_cast<falcon::core::Mutant>(i);
     std::string violation;
     std::uint64_t seed = first;
-    for (; seed < first + seeds_max && violation.empty(); ++seed) violation = run_one(seed).violation;
+    for (; seed < first + seeds_max && violation.empty(); ++seed)
+      violation = run_one(seed).violation;
     if (violation.empty()) {
       ++survived;
       std::cout << fmt::format("{:<26} SURVIVED {} seeds\n", to_string(falcon::core::active_mutant),

@@ -121,63 +121,67 @@ class Watch {
  public:
   Watch(http::Client& client, http::Request request) : client_(client) {
     http::StreamHandler handler;
-    handler.on_start = [this](const http::Response& response) {
-      const std::scoped_lock lock(mutex_);
-      status_ = response.status;
-      changed_.notify_all();
+    handler.on_start = [state = state_](const http::Response& response) {
+      const std::scoped_lock lock(state->mutex);
+      state->status = response.status;
+      state->changed.notify_all();
     };
-    handler.on_bytes = [this](std::string_view bytes) {
-      const std::scoped_lock lock(mutex_);
-      text_ += bytes;
-      for (std::size_t end = text_.find('\n'); end != std::string::npos; end = text_.find('\n')) {
-        lines_.push_back(Answer{200, text_.substr(0, end), ""});
-        text_.erase(0, end + 1);
+    handler.on_bytes = [state = state_](std::string_view bytes) {
+      const std::scoped_lock lock(state->mutex);
+      std::string& text = state->text;
+      text += bytes;
+      for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n')) {
+        state->lines.push_back(Answer{200, text.substr(0, end), ""});
+        text.erase(0, end + 1);
       }
-      changed_.notify_all();
+      state->changed.notify_all();
     };
-    handler.on_end = [this](const std::optional<Error>&) {
-      const std::scoped_lock lock(mutex_);
-      ended_ = true;
-      changed_.notify_all();
+    handler.on_end = [state = state_](const std::optional<Error>&) {
+      const std::scoped_lock lock(state->mutex);
+      state->ended = true;
+      state->changed.notify_all();
     };
     id_ = client_.open(std::move(request), std::move(handler));
   }
-  ~Watch() {
-    client_.close(id_);
-    wait([this] { return ended_; });
-  }
+  ~Watch() { client_.close(id_); }
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
   int status() {
-    wait([this] { return status_ != 0 || ended_; });
-    return status_;
+    wait([](const State& state) { return state.status != 0 || state.ended; });
+    const std::scoped_lock lock(state_->mutex);
+    return state_->status;
   }
   // Waits until there are so many.
   std::vector<Answer> lines(std::size_t count) {
-    wait([&] { return lines_.size() >= count || ended_; });
-    const std::scoped_lock lock(mutex_);
-    return lines_;
+    wait([&](const State& state) { return state.lines.size() >= count || state.ended; });
+    const std::scoped_lock lock(state_->mutex);
+    return state_->lines;
   }
   bool wait_for_end() {
-    return wait([this] { return ended_; });
+    return wait([](const State& state) { return state.ended; });
   }
 
  private:
+  // Shared with the client's thread, which may speak last.
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int status = 0;
+    bool ended = false;
+    std::string text;
+    std::vector<Answer> lines;
+  };
   template <class Condition>
   bool wait(Condition condition) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(20), condition);
+    std::unique_lock lock(state_->mutex);
+    return state_->changed.wait_for(lock, std::chrono::seconds(20),
+                                    [&] { return condition(*state_); });
   }
 
   http::Client& client_;
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
   http::Client::StreamId id_ = 0;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int status_ = 0;
-  bool ended_ = false;
-  std::string text_;
-  std::vector<Answer> lines_;
 };
 
 }  // namespace falcon::api

@@ -31,7 +31,11 @@ TEST(Time, PrintsAndReadsRfc3339) {
 
 TEST(CleanText, KeepsGoodTextAndMendsBad) {
   EXPECT_EQ(clean_text("训练 🦊\tok\n", 100), "训练 🦊\tok\n");
-  EXPECT_EQ(clean_text(std::string("a\0b\x01" "c", 5), 100), "abc");
+  EXPECT_EQ(clean_text(std::string("a\0b\x01"
+                                   "c",
+                                   5),
+                       100),
+            "abc");
   EXPECT_EQ(clean_text("a\xFFz\xE4\xBD", 100), "a\xEF\xBF\xBDz\xEF\xBF\xBD\xEF\xBF\xBD");
 }
 

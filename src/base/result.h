@@ -53,7 +53,7 @@ inline std::unexpected<Error> fail(ErrorKind kind, std::string what) {
 }  // namespace falcon
 
 // FALCON_TRY(row, store.load(id)); leaves the function with the error, or names the value.
-#define FALCON_TRY(name, expression)                                          \
-  auto name##_or = (expression);                                              \
-  if (!name##_or) return std::unexpected(std::move(name##_or).error());       \
+#define FALCON_TRY(name, expression)                                    \
+  auto name##_or = (expression);                                        \
+  if (!name##_or) return std::unexpected(std::move(name##_or).error()); \
   [[maybe_unused]] auto name = *std::move(name##_or)

@@ -10,10 +10,10 @@ std::string to_rfc3339(WallTime time) {
   const auto day = floor<days>(instant);
   const year_month_day date(day);
   const hh_mm_ss<milliseconds> clock(instant - day);
-  std::string text = fmt::format(
-      "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(date.year()),
-      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-      clock.hours().count(), clock.minutes().count(), clock.seconds().count());
+  std::string text =
+      fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(date.year()),
+                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                  clock.hours().count(), clock.minutes().count(), clock.seconds().count());
   if (clock.subseconds().count() != 0) text += fmt::format(".{:03}", clock.subseconds().count());
   text += 'Z';
   return text;

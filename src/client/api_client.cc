@@ -23,13 +23,18 @@ Error sort_answer(const http::Response& response, bool change) {
   if (problem.code == "unavailable") return error(ErrorKind::kUnavailable);
   switch (response.status) {
     case 401:
-    case 403: return error(ErrorKind::kDenied);
+    case 403:
+      return error(ErrorKind::kDenied);
     case 404:
-    case 410: return error(ErrorKind::kNotFound);
-    case 409: return error(ErrorKind::kConflict);
+    case 410:
+      return error(ErrorKind::kNotFound);
+    case 409:
+      return error(ErrorKind::kConflict);
     case 429:
-    case 503: return error(ErrorKind::kUnavailable);
-    default: break;
+    case 503:
+      return error(ErrorKind::kUnavailable);
+    default:
+      break;
   }
   if (response.status >= 500)
     return error(change ? ErrorKind::kUnknownOutcome : ErrorKind::kUnavailable);
@@ -89,9 +94,9 @@ std::function<void(Result<std::string>)> nothing(std::function<void(Result<std::
 }  // namespace
 
 void ApiClient::version(On<wire::ServerVersion> done) {
-  call("GET", "/v1/version", {}, reading<wire::ServerVersion>(std::move(done), [](const auto& body) {
-         return wire::server_version_from_json(body);
-       }));
+  call("GET", "/v1/version", {},
+       reading<wire::ServerVersion>(
+           std::move(done), [](const auto& body) { return wire::server_version_from_json(body); }));
 }
 
 void ApiClient::acquire_term(const std::string& holder, std::int64_t lease_seconds,
@@ -102,9 +107,10 @@ void ApiClient::acquire_term(const std::string& holder, std::int64_t lease_secon
                                [](const auto& body) { return wire::term_from_json(body); }));
 }
 
-void ApiClient::renew_term(std::uint64_t term, std::int64_t lease_seconds, On<std::monostate> done) {
-  call("PUT", fmt::format("/v1/terms/{}", term), fmt::format(R"({{"lease_seconds": {}}})", lease_seconds),
-       nothing(std::move(done)));
+void ApiClient::renew_term(std::uint64_t term, std::int64_t lease_seconds,
+                           On<std::monostate> done) {
+  call("PUT", fmt::format("/v1/terms/{}", term),
+       fmt::format(R"({{"lease_seconds": {}}})", lease_seconds), nothing(std::move(done)));
 }
 
 void ApiClient::release_term(std::uint64_t term, On<std::monostate> done) {

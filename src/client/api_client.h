@@ -2,7 +2,8 @@
 //
 // Asynchronous: callbacks come on the HTTP client's thread and must not block; every call has a
 // deadline. Errors follow the problem's `code`: conflict kConflict, fenced kFenced, not_found
-// kNotFound, invalid kInvalid, unavailable kUnavailable; any other 5xx of a write is kUnknownOutcome.
+// kNotFound, invalid kInvalid, unavailable kUnavailable; any other 5xx of a write is
+// kUnknownOutcome.
 #pragma once
 
 #include <functional>

@@ -34,8 +34,8 @@ constexpr Duration kClockSkewMax{30'000};
 constexpr Duration kReleaseWait{2'000};
 
 WallTime wall_now() {
-  return WallTime(std::chrono::duration_cast<Duration>(
-      std::chrono::system_clock::now().time_since_epoch()));
+  return WallTime(
+      std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()));
 }
 MonoTime mono_now() {
   return MonoTime(std::chrono::duration_cast<Duration>(Steady::now().time_since_epoch()));
@@ -206,7 +206,8 @@ class Controller::Shell {
 
   void load_state() {
     api_.own_state(on_loop<model::OwnState>([this](Result<model::OwnState> state) {
-      if (!state) return again("reading Falcon's own state", state.error(), [this] { load_state(); });
+      if (!state)
+        return again("reading Falcon's own state", state.error(), [this] { load_state(); });
       feed(*std::move(state));
       load_clusters();
     }));
@@ -249,12 +250,13 @@ class Controller::Shell {
   // Open before, not in a new list: it may have ended, or its row may be gone.
   void look_for_job(const model::JobId& id) {
     api_.job(id, on_loop<model::JobRow>([this, id](Result<model::JobRow> row) {
-      if (row) return take_job(*std::move(row));
-      if (row.error().kind != ErrorKind::kNotFound)
-        return again("reading job " + id.value(), row.error(), [this, id] { look_for_job(id); });
-      known_jobs_.erase(id);
-      feed(core::JobVanished{id});
-    }));
+               if (row) return take_job(*std::move(row));
+               if (row.error().kind != ErrorKind::kNotFound)
+                 return again("reading job " + id.value(), row.error(),
+                              [this, id] { look_for_job(id); });
+               known_jobs_.erase(id);
+               feed(core::JobVanished{id});
+             }));
   }
 
   void take_cluster(const model::ClusterRow& row) {
@@ -310,7 +312,8 @@ class Controller::Shell {
         }
         return;
       case wire::WatchLine::Kind::kBookmark:
-      case wire::WatchLine::Kind::kUnknown: return;
+      case wire::WatchLine::Kind::kUnknown:
+        return;
     }
   }
 
@@ -329,8 +332,9 @@ class Controller::Shell {
     const auto server = parse_rfc3339(server_now);
     const bool trusted = server && std::chrono::abs(*server - wall_now()) <= kClockSkewMax;
     if (clock_trusted_ && !trusted)
-      spdlog::warn("the API server's clock says {}, this one {}: nothing is timed out until they agree",
-                   server_now, to_rfc3339(wall_now()));
+      spdlog::warn(
+          "the API server's clock says {}, this one {}: nothing is timed out until they agree",
+          server_now, to_rfc3339(wall_now()));
     clock_trusted_ = trusted;
   }
 
@@ -361,9 +365,8 @@ class Controller::Shell {
     }
     if (!core_) return;
     const MonoTime wake = core_->wake_at();
-    loop_.wake_at(wake == MonoTime::max()
-                      ? Loop::Clock::time_point::max()
-                      : Loop::Clock::time_point(wake.time_since_epoch()));
+    loop_.wake_at(wake == MonoTime::max() ? Loop::Clock::time_point::max()
+                                          : Loop::Clock::time_point(wake.time_since_epoch()));
   }
 
   // Answers one command: an error, or the payload.
@@ -448,8 +451,7 @@ class Controller::Shell {
     // The whole spec is read when it is needed; the core keeps only what decides.
     api_.job(c.job, [this, c, row = cluster->second, done = answer<core::WorkloadCreated>(id),
                      epoch = epoch_](Result<model::JobRow> job) {
-      if (!job)
-        return done(fail(ErrorKind::kUnavailable, "reading the job: " + job.error().what));
+      if (!job) return done(fail(ErrorKind::kUnavailable, "reading the job: " + job.error().what));
       loop_.post([this, c, row, job = *std::move(job), done, epoch] {
         if (epoch != epoch_) return;
         kube::Kubernetes* kubernetes = fleet_ ? fleet_->kubernetes(c.gke) : nullptr;
@@ -464,7 +466,8 @@ class Controller::Shell {
     spdlog::info("cluster {}: deleting Kubernetes Job {}", c.gke.name, c.name.value());
     kube::Kubernetes* kubernetes = fleet_ ? fleet_->kubernetes(c.gke) : nullptr;
     if (kubernetes == nullptr)
-      return answer<std::monostate>(id)(fail(ErrorKind::kUnavailable, "the cluster is not connected"));
+      return answer<std::monostate>(id)(
+          fail(ErrorKind::kUnavailable, "the cluster is not connected"));
     kubernetes->delete_workload(c.kube_namespace, c.name, c.uid, answer<std::monostate>(id));
   }
   void run(std::uint64_t id, const core::LookAtWorkload& c) {

@@ -19,10 +19,11 @@
 namespace falcon::controller {
 
 struct ControllerSettings {
-  std::string api_url;         // "http://127.0.0.1:8180"
+  std::string api_url;  // "http://127.0.0.1:8180"
   std::string api_token;
-  std::string google_url;      // one base for all of Google's APIs (the local cloud); empty: the real ones
-  std::string holder;          // unique for each process start
+  std::string
+      google_url;      // one base for all of Google's APIs (the local cloud); empty: the real ones
+  std::string holder;  // unique for each process start
   std::int64_t lease_seconds = 20;
 };
 

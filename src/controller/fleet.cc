@@ -63,8 +63,8 @@ void Fleet::discovered(const model::GkeCluster& key, Result<gke::ControlPlane> p
     return;
   }
   link.failures = 0;
-  const bool moved = link.kubernetes && (link.plane.url != plane->url ||
-                                         link.plane.ca_pem != plane->ca_pem);
+  const bool moved =
+      link.kubernetes && (link.plane.url != plane->url || link.plane.ca_pem != plane->ca_pem);
   if (!link.kubernetes || moved) {
     Link fresh;
     fresh.plane = *plane;

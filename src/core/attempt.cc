@@ -18,7 +18,8 @@ using model::Reason;
 
 AttemptOutcome outcome_of(const model::JobState& state) {
   switch (state.status) {
-    case JobStatus::kSucceeded: return AttemptOutcome::kSucceeded;
+    case JobStatus::kSucceeded:
+      return AttemptOutcome::kSucceeded;
     case JobStatus::kFailed:
       if (state.reason == Reason::kTimeout) return AttemptOutcome::kTimeout;
       if (state.reason == Reason::kJobSubmitFailed) return AttemptOutcome::kRefused;
@@ -26,14 +27,16 @@ AttemptOutcome outcome_of(const model::JobState& state) {
     case JobStatus::kPending:
     case JobStatus::kRunning:
     case JobStatus::kAborting:
-    case JobStatus::kAborted: return AttemptOutcome::kAborted;
+    case JobStatus::kAborted:
+      return AttemptOutcome::kAborted;
   }
   return AttemptOutcome::kAborted;
 }
 
 }  // namespace
 
-// The intent: number, name and pool are written down; the create follows when both rows are durable.
+// The intent: number, name and pool are written down; the create follows when both rows are
+// durable.
 void Core::State::dispatch(Pool& pool) {
   FALCON_CHECK(!pool.attempt && pool.job != nullptr);
   Job& job = *pool.job;
@@ -90,9 +93,13 @@ void Core::State::reconcile_attempt(Pool& pool) {
 void Core::State::advance_attempt(Pool& pool) {
   Attempt& attempt = *pool.attempt;
   switch (attempt.create) {
-    case Attempt::Create::kNotSent: create_workload(pool); return;
-    case Attempt::Create::kInFlight: return;
-    case Attempt::Create::kRefused: return;  // the job's row is told first
+    case Attempt::Create::kNotSent:
+      create_workload(pool);
+      return;
+    case Attempt::Create::kInFlight:
+      return;
+    case Attempt::Create::kRefused:
+      return;  // the job's row is told first
     case Attempt::Create::kUnknown: {
       const WorkloadLook* look = looked_since(pool, attempt.look_asked);
       if (look == nullptr) return;
@@ -108,7 +115,8 @@ void Core::State::advance_attempt(Pool& pool) {
       }
       return;
     }
-    case Attempt::Create::kCreated: break;
+    case Attempt::Create::kCreated:
+      break;
   }
   if (!attempt.row.dispatched_at && pool.nodes_ready >= pool.shape->slice.hosts) {
     attempt.row.dispatched_at = wall();
@@ -126,8 +134,8 @@ void Core::State::create_workload(Pool& pool) {
   Attempt& attempt = *pool.attempt;
   const Job& job = *pool.job;
   const bool shown = job.state.attempt >= attempt.row.number &&
-                     job.state.node_pool_name == pool.row.name && job.write == 0 &&
-                     job.read == 0 && !job.must_read;
+                     job.state.node_pool_name == pool.row.name && job.write == 0 && job.read == 0 &&
+                     !job.must_read;
   if (pool.acked_revision < pool.revision || !shown || !pool.gke->in_sync) return;
   const bool flex = pool.row.supply == model::SupplyMode::kFlexStart;
   const bool machines = healthy(pool) || (flex && is_capacity(pool)) ||
@@ -229,26 +237,26 @@ void Core::State::look_at(Pool& pool) {
   const std::uint32_t number = attempt.row.number;
   const MonoTime asked = mono();
   attempt.look_asked = asked;
-  attempt.look = send(
-      LookAtWorkload{pool.gke->key, std::move(kube_namespace), attempt.name},
-      [this, name, number, asked](const CommandDone& done) {
-        const auto found = pools_.find(name);
-        if (found == pools_.end() || !found->second->attempt) return;
-        Pool& looked = *found->second;
-        Attempt& its = *looked.attempt;
-        if (its.row.number != number) return;
-        its.look = 0;
-        back_off(its.look_retry, settings_.call_backoff);
-        mark(&looked);
-        mark(looked.job);
-        if (done.error) return;
-        WorkloadLook look = std::get<WorkloadLook>(done.payload);
-        // Another object under our name is not this attempt.
-        if (look.workload && !its.row.uid.empty() && look.workload->uid != its.row.uid)
-          look.workload.reset();
-        its.looked = std::move(look);
-        its.looked_asked = asked;
-      });
+  attempt.look =
+      send(LookAtWorkload{pool.gke->key, std::move(kube_namespace), attempt.name},
+           [this, name, number, asked](const CommandDone& done) {
+             const auto found = pools_.find(name);
+             if (found == pools_.end() || !found->second->attempt) return;
+             Pool& looked = *found->second;
+             Attempt& its = *looked.attempt;
+             if (its.row.number != number) return;
+             its.look = 0;
+             back_off(its.look_retry, settings_.call_backoff);
+             mark(&looked);
+             mark(looked.job);
+             if (done.error) return;
+             WorkloadLook look = std::get<WorkloadLook>(done.payload);
+             // Another object under our name is not this attempt.
+             if (look.workload && !its.row.uid.empty() && look.workload->uid != its.row.uid)
+               look.workload.reset();
+             its.looked = std::move(look);
+             its.looked_asked = asked;
+           });
 }
 
 // A create whose answer was lost may reach the API server minutes later, after its Job was deleted,
@@ -271,14 +279,18 @@ bool Core::State::past_removal_limit(const Pool& pool) const {
 void Core::State::clean_up_attempt(Pool& pool) {
   Attempt& attempt = *pool.attempt;
   if (FALCON_MUTANT(kCleanupForgotten) && attempt.create == Attempt::Create::kCreated) return;
+  if (FALCON_MUTANT(kDeletePoolUnderJob)) condemn(pool);
   switch (attempt.create) {
-    case Attempt::Create::kInFlight: return;
+    case Attempt::Create::kInFlight:
+      return;
     case Attempt::Create::kNotSent:
       // After an unknown answer that a look denied, a late create may still arrive.
       if (late_create_possible(attempt)) condemn(pool);
       close_attempt(pool);
       return;
-    case Attempt::Create::kRefused: close_attempt(pool); return;
+    case Attempt::Create::kRefused:
+      close_attempt(pool);
+      return;
     case Attempt::Create::kUnknown: {
       condemn(pool);
       const WorkloadLook* look = looked_since(pool, attempt.look_asked);
@@ -288,7 +300,8 @@ void Core::State::clean_up_attempt(Pool& pool) {
       put_row(attempt);
       break;
     }
-    case Attempt::Create::kCreated: break;
+    case Attempt::Create::kCreated:
+      break;
   }
   if (abort_needs_look(pool)) return;
   remove_workload(pool);
@@ -327,27 +340,27 @@ void Core::State::remove_workload(Pool& pool) {
   if (!attempt.remove_since) attempt.remove_since = mono();
   const model::PoolName name = pool.row.name;
   const std::uint32_t number = attempt.row.number;
-  attempt.remove = send(
-      DeleteWorkload{pool.gke->key, std::move(kube_namespace), attempt.name, attempt.row.uid},
-      [this, name, number](const CommandDone& done) {
-        const auto found = pools_.find(name);
-        if (found == pools_.end() || !found->second->attempt) return;
-        Attempt& its = *found->second->attempt;
-        if (its.row.number != number) return;
-        its.remove = 0;
-        mark(found->second.get());
-        mark(found->second->job);
-        const bool accepted = !done.error || done.error->kind == ErrorKind::kNotFound ||
-                              done.error->kind == ErrorKind::kConflict;
-        if (accepted) {
-          its.remove_accepted = true;
-          its.looked.reset();
-          its.look_asked = mono();
-          its.look_retry = {};
-        } else {
-          back_off(its.remove_retry, settings_.call_backoff);
-        }
-      });
+  attempt.remove =
+      send(DeleteWorkload{pool.gke->key, std::move(kube_namespace), attempt.name, attempt.row.uid},
+           [this, name, number](const CommandDone& done) {
+             const auto found = pools_.find(name);
+             if (found == pools_.end() || !found->second->attempt) return;
+             Attempt& its = *found->second->attempt;
+             if (its.row.number != number) return;
+             its.remove = 0;
+             mark(found->second.get());
+             mark(found->second->job);
+             const bool accepted = !done.error || done.error->kind == ErrorKind::kNotFound ||
+                                   done.error->kind == ErrorKind::kConflict;
+             if (accepted) {
+               its.remove_accepted = true;
+               its.looked.reset();
+               its.look_asked = mono();
+               its.look_retry = {};
+             } else {
+               back_off(its.remove_retry, settings_.call_backoff);
+             }
+           });
 }
 
 void Core::State::verify_gone(Pool& pool) {
@@ -358,10 +371,10 @@ void Core::State::verify_gone(Pool& pool) {
     return;
   }
   if (!attempt.gone) {
-    const MonoTime limit = *attempt.remove_since +
-                           std::chrono::seconds(pool.job != nullptr ? pool.job->grace_seconds
-                                                                    : 3'600) +
-                           settings_.pod_gone_margin;
+    const MonoTime limit =
+        *attempt.remove_since +
+        std::chrono::seconds(pool.job != nullptr ? pool.job->grace_seconds : 3'600) +
+        settings_.pod_gone_margin;
     wake(pool, limit);
     if (past_removal_limit(pool)) condemn(pool);
     // Ask live only when the lists say that it may be over, or every so often in case they err.
@@ -390,8 +403,8 @@ void Core::State::verify_gone(Pool& pool) {
     if (pool.job->state.status == JobStatus::kAborting) return;  // the row first
   }
   if (late_create_possible(attempt)) condemn(pool);  // it would find machines here
-  Job* let_go = pool.job != nullptr && !model::is_terminal(pool.job->state.status) ? pool.job
-                                                                                  : nullptr;
+  Job* let_go =
+      pool.job != nullptr && !model::is_terminal(pool.job->state.status) ? pool.job : nullptr;
   close_attempt(pool);
   if (let_go == nullptr) return;
   // Its pool was condemned before all machines were there: the job goes on looking.
@@ -402,7 +415,8 @@ void Core::State::verify_gone(Pool& pool) {
 void Core::State::close_attempt(Pool& pool) {
   Attempt& attempt = *pool.attempt;
   if (attempt.row.outcome == AttemptOutcome::kOpen) {
-    attempt.row.outcome = pool.job != nullptr ? outcome_of(pool.job->state) : AttemptOutcome::kAborted;
+    attempt.row.outcome =
+        pool.job != nullptr ? outcome_of(pool.job->state) : AttemptOutcome::kAborted;
     attempt.row.ended_at = wall();
     if (pool.job != nullptr) {
       attempt.row.started_at = pool.job->state.started_at;

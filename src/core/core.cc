@@ -74,10 +74,18 @@ void Core::State::reconcile_all() {
     record->marked = false;
     if (record->doomed || !ready()) continue;
     switch (record->kind) {
-      case RecordKind::kJob: reconcile_job(static_cast<Job&>(*record)); break;
-      case RecordKind::kPool: reconcile_pool(static_cast<Pool&>(*record)); break;
-      case RecordKind::kQueue: reconcile_queue(static_cast<QueueRecord&>(*record)); break;
-      case RecordKind::kGke: reconcile_gke(static_cast<Gke&>(*record)); break;
+      case RecordKind::kJob:
+        reconcile_job(static_cast<Job&>(*record));
+        break;
+      case RecordKind::kPool:
+        reconcile_pool(static_cast<Pool&>(*record));
+        break;
+      case RecordKind::kQueue:
+        reconcile_queue(static_cast<QueueRecord&>(*record));
+        break;
+      case RecordKind::kGke:
+        reconcile_gke(static_cast<Gke&>(*record));
+        break;
       case RecordKind::kReservation:
         reconcile_reservation(static_cast<ReservationRecord&>(*record));
         break;

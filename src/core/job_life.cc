@@ -58,7 +58,8 @@ JobState Core::State::wanted_state(Job& job) {
     return want;
   }
   if (!job.invalid.empty()) {
-    job.verdict = failed(Reason::kInvalidSpec, make_message(MessageCode::kInvalidSpec, {job.invalid}));
+    job.verdict =
+        failed(Reason::kInvalidSpec, make_message(MessageCode::kInvalidSpec, {job.invalid}));
     apply_verdict(job, want);
     return want;
   }
@@ -96,8 +97,7 @@ JobState Core::State::wanted_state(Job& job) {
 }
 
 void Core::State::describe_waiting(Job& job, JobState& want) {
-  if (job.queue != nullptr &&
-      (job.queue->cluster == nullptr || !offers(*job.queue->cluster, job)))
+  if (job.queue != nullptr && (job.queue->cluster == nullptr || !offers(*job.queue->cluster, job)))
     leave_queue(job);
   if (job.queue == nullptr) {
     // After a restart it goes on waiting where its row says.
@@ -143,10 +143,10 @@ void Core::State::describe_acquiring(Job& job, JobState& want) {
                                     {job.backoff->words, to_rfc3339(job.backoff->not_before)});
       } else if (supply_for(*cluster, job) == SupplyMode::kReservation && reservation != nullptr) {
         const auto free = free_units(*reservation);
-        const std::int64_t per_host = reservation->view &&
-                                              reservation->view->unit == ReservationView::Unit::kChips
-                                          ? job.shape->slice.chips_per_host
-                                          : 1;
+        const std::int64_t per_host =
+            reservation->view && reservation->view->unit == ReservationView::Unit::kChips
+                ? job.shape->slice.chips_per_host
+                : 1;
         if (free)
           want.message = make_message(MessageCode::kReservationBusy,
                                       {std::to_string(std::max<std::int64_t>(*free, 0) / per_host),
@@ -188,8 +188,8 @@ void Core::State::describe_acquiring(Job& job, JobState& want) {
     want.message =
         make_message(MessageCode::kCreatingPool, {std::string(to_string(pool.row.supply))});
     if (pool.gke->calls.not_before > mono() && !pool.row.last_error.empty())
-      want.message = make_message(MessageCode::kCloudBusy,
-                                  {pool.gke->key.name, pool.row.last_error});
+      want.message =
+          make_message(MessageCode::kCloudBusy, {pool.gke->key.name, pool.row.last_error});
   }
 }
 
@@ -218,10 +218,9 @@ void Core::State::describe_attempt(Job& job, Pool& pool, JobState& want) {
     want.message = make_message(MessageCode::kDispatching);
   } else if (!attempt.row.dispatched_at) {
     want.reason = Reason::kWaitingForNode;
-    want.message =
-        make_message(MessageCode::kWaitingForNodes,
-                     {pool.row.name.value(), std::to_string(pool.nodes.size()),
-                      std::to_string(hosts), std::to_string(pool.nodes_ready)});
+    want.message = make_message(MessageCode::kWaitingForNodes,
+                                {pool.row.name.value(), std::to_string(pool.nodes.size()),
+                                 std::to_string(hosts), std::to_string(pool.nodes_ready)});
   } else {
     want.message = make_message(MessageCode::kPodsStarting,
                                 {std::to_string(started), std::to_string(hosts), words});
@@ -279,8 +278,7 @@ void Core::State::judge_workload(Job& job, Pool& pool, const WorkloadView& workl
       verdict.exit_code = culprit->exit_code;
       verdict.message = make_message(
           MessageCode::kPodTerminated,
-          {culprit->reason.empty() ? "Error" : culprit->reason,
-           std::to_string(*culprit->exit_code),
+          {culprit->reason.empty() ? "Error" : culprit->reason, std::to_string(*culprit->exit_code),
            pool.shape->slice.multi_host() ? culprit->name.value() : std::string()});
     } else {
       std::string words = workload.words;
@@ -340,9 +338,9 @@ void Core::State::judge_limits(Job& job, Pool& pool) {
     const WorkloadLook* look = looked_since(pool, mono() - Duration(5'000));
     if (look == nullptr) return;
     const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(settings_.start_deadline);
-    job.verdict = failed(Reason::kJobFailed,
-                         make_message(MessageCode::kStartTimeout,
-                                      {std::to_string(minutes.count()), words}));
+    job.verdict =
+        failed(Reason::kJobFailed,
+               make_message(MessageCode::kStartTimeout, {std::to_string(minutes.count()), words}));
   } else {
     wake(job, mono() + (start_limit - wall()));
   }
@@ -371,8 +369,8 @@ void Core::State::apply_verdict(const Job& job, JobState& want) const {
   // Clocks of machines differ: no duration is ever negative.
   if (want.started_at) want.finished_at = std::max(*want.finished_at, *want.started_at);
   const auto pools = pools_by_job_.find(job.id);
-  want.cleanup = pools != pools_by_job_.end() && !pools->second.empty() ? Cleanup::kPending
-                                                                        : Cleanup::kNone;
+  want.cleanup =
+      pools != pools_by_job_.end() && !pools->second.empty() ? Cleanup::kPending : Cleanup::kNone;
 }
 
 // Decision 8. Whatever phase the job was in: it leaves its queue and gives its slot up at once;
@@ -386,8 +384,8 @@ void Core::State::settle_aborting(Job& job, JobState& want) {
     return;
   }
   job.verdict.reset();
-  const bool may_run = job.pool != nullptr && job.pool->attempt && !job.pool->attempt->gone &&
-                       !job.no_pod_runs;
+  const bool may_run =
+      job.pool != nullptr && job.pool->attempt && !job.pool->attempt->gone && !job.no_pod_runs;
   const bool told_too_early = FALCON_MUTANT(kAbortedTooEarly) && job.pool != nullptr &&
                               job.pool->attempt && job.pool->attempt->remove_accepted;
   want.reason = Reason::kNone;
@@ -401,8 +399,8 @@ void Core::State::settle_aborting(Job& job, JobState& want) {
   want.finished_at = wall();
   if (want.started_at) want.finished_at = std::max(*want.finished_at, *want.started_at);
   const auto pools = pools_by_job_.find(job.id);
-  want.cleanup = pools != pools_by_job_.end() && !pools->second.empty() ? Cleanup::kPending
-                                                                        : Cleanup::kNone;
+  want.cleanup =
+      pools != pools_by_job_.end() && !pools->second.empty() ? Cleanup::kPending : Cleanup::kNone;
 }
 
 // After the end only the clean-up changes: pending while a pool serves the job or is going because

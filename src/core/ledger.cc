@@ -1,8 +1,9 @@
-// Claims on reservations: one ledger for each, over all queues, shapes and clusters that draw on it.
+// Claims on reservations: one ledger for each, over all queues, shapes and clusters that draw on
+// it.
 //
 // At each new claim: last complete reading + open claims + this one <= count. A claim opens with
-// the pool's row and closes when all its nodes are Ready and a reading asked after that is there, or
-// when the pool was seen gone. Usage that is unknown or stale is no free capacity.
+// the pool's row and closes when all its nodes are Ready and a reading asked after that is there,
+// or when the pool was seen gone. Usage that is unknown or stale is no free capacity.
 #include <algorithm>
 
 #include "core/state.h"

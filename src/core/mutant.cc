@@ -10,31 +10,56 @@ thread_local Mutant active_mutant = Mutant::kNone;
 
 std::string_view to_string(Mutant mutant) {
   switch (mutant) {
-    case Mutant::kNone: return "none";
-    case Mutant::kForgetIntent: return "forget-intent";
-    case Mutant::kForgetJobIntent: return "forget-job-intent";
-    case Mutant::kFailOnUnknownCreate: return "fail-on-unknown-create";
-    case Mutant::kForgetUnknownPool: return "forget-unknown-pool";
-    case Mutant::kDeleteOnPartialList: return "delete-on-partial-list";
-    case Mutant::kSlotTooEarly: return "slot-too-early";
-    case Mutant::kSlotNever: return "slot-never";
-    case Mutant::kAbortedTooEarly: return "aborted-too-early";
-    case Mutant::kDeletePoolUnderJob: return "delete-pool-under-job";
-    case Mutant::kKeepPoolForNobody: return "keep-pool-for-nobody";
-    case Mutant::kSweepForeign: return "sweep-foreign";
-    case Mutant::kNoSweep: return "no-sweep";
-    case Mutant::kNoWorkloadSweep: return "no-workload-sweep";
-    case Mutant::kPartialSlice: return "partial-slice";
-    case Mutant::kOverclaim: return "overclaim";
-    case Mutant::kFairnessForgotten: return "fairness-forgotten";
-    case Mutant::kTimeoutFromCreation: return "timeout-from-creation";
-    case Mutant::kAbortOverResult: return "abort-over-result";
-    case Mutant::kTurnNotStored: return "turn-not-stored";
-    case Mutant::kRetryWithoutLimit: return "retry-without-limit";
-    case Mutant::kReuseUnverified: return "reuse-unverified";
-    case Mutant::kStoppingIsCapacity: return "stopping-is-capacity";
-    case Mutant::kNewNameOnRetry: return "new-name-on-retry";
-    case Mutant::kCleanupForgotten: return "cleanup-forgotten";
+    case Mutant::kNone:
+      return "none";
+    case Mutant::kForgetIntent:
+      return "forget-intent";
+    case Mutant::kForgetJobIntent:
+      return "forget-job-intent";
+    case Mutant::kFailOnUnknownCreate:
+      return "fail-on-unknown-create";
+    case Mutant::kForgetUnknownPool:
+      return "forget-unknown-pool";
+    case Mutant::kDeleteOnPartialList:
+      return "delete-on-partial-list";
+    case Mutant::kSlotTooEarly:
+      return "slot-too-early";
+    case Mutant::kSlotNever:
+      return "slot-never";
+    case Mutant::kAbortedTooEarly:
+      return "aborted-too-early";
+    case Mutant::kDeletePoolUnderJob:
+      return "delete-pool-under-job";
+    case Mutant::kKeepPoolForNobody:
+      return "keep-pool-for-nobody";
+    case Mutant::kSweepForeign:
+      return "sweep-foreign";
+    case Mutant::kNoSweep:
+      return "no-sweep";
+    case Mutant::kNoWorkloadSweep:
+      return "no-workload-sweep";
+    case Mutant::kPartialSlice:
+      return "partial-slice";
+    case Mutant::kOverclaim:
+      return "overclaim";
+    case Mutant::kFairnessForgotten:
+      return "fairness-forgotten";
+    case Mutant::kTimeoutFromCreation:
+      return "timeout-from-creation";
+    case Mutant::kAbortOverResult:
+      return "abort-over-result";
+    case Mutant::kTurnNotStored:
+      return "turn-not-stored";
+    case Mutant::kRetryWithoutLimit:
+      return "retry-without-limit";
+    case Mutant::kReuseUnverified:
+      return "reuse-unverified";
+    case Mutant::kStoppingIsCapacity:
+      return "stopping-is-capacity";
+    case Mutant::kNewNameOnRetry:
+      return "new-name-on-retry";
+    case Mutant::kCleanupForgotten:
+      return "cleanup-forgotten";
   }
   std::abort();
 }

@@ -12,32 +12,33 @@ namespace falcon::core {
 
 enum class Mutant : std::uint8_t {
   kNone,
-  kForgetIntent,            // create before the pool's row is durable
-  kForgetJobIntent,         // create before the job's row shows the provision
-  kFailOnUnknownCreate,     // a create whose answer was lost counts as failed for good
-  kForgetUnknownPool,       // ... and its pool's row is removed without a look
-  kDeleteOnPartialList,     // pools missing from a failed listing count as gone
-  kSlotTooEarly,            // the slot is given up when the Job was created
-  kSlotNever,               // the slot is kept after Running
-  kAbortedTooEarly,         // Aborted as soon as the Job's delete was accepted
-  kDeletePoolUnderJob,      // the pool goes before the Job's pods are gone
-  kKeepPoolForNobody,       // a free pool that nobody waits for is kept
-  kSweepForeign,            // pools of other installations are swept as orphans
-  kNoSweep,                 // orphans are never swept
-  kNoWorkloadSweep,         // Kubernetes Jobs that nothing explains are left alone
-  kPartialSlice,            // dispatch when one node is Ready
-  kOverclaim,               // open claims are not counted
-  kFairnessForgotten,       // the oldest job first, whoever was served last
-  kTimeoutFromCreation,     // the run limit counts from the submission
-  kAbortOverResult,         // a job that had ended before its abort becomes Aborted
-  kTurnNotStored,           // who was served last is forgotten in a restart
-  kRetryWithoutLimit,       // failed calls are repeated at once
-  kReuseUnverified,         // a pool is reused before the last job's pods are gone
-  kStoppingIsCapacity,      // a pool that is being deleted is offered for reuse
-  kNewNameOnRetry,          // a create is repeated under a new name without looking
-  kCleanupForgotten,        // the Kubernetes Job is not deleted after the end
+  kForgetIntent,         // create before the pool's row is durable
+  kForgetJobIntent,      // create before the job's row shows the provision
+  kFailOnUnknownCreate,  // a create whose answer was lost counts as failed for good
+  kForgetUnknownPool,    // ... and its pool's row is removed without a look
+  kDeleteOnPartialList,  // pools missing from a failed listing count as gone
+  kSlotTooEarly,         // the slot is given up when the Job was created
+  kSlotNever,            // the slot is kept after Running
+  kAbortedTooEarly,      // Aborted as soon as the Job's delete was accepted
+  kDeletePoolUnderJob,   // the pool goes before the Job's pods are gone
+  kKeepPoolForNobody,    // a free pool that nobody waits for is kept
+  kSweepForeign,         // pools of other installations are swept as orphans
+  kNoSweep,              // orphans are never swept
+  kNoWorkloadSweep,      // Kubernetes Jobs that nothing explains are left alone
+  kPartialSlice,         // dispatch when one node is Ready
+  kOverclaim,            // open claims are not counted
+  kFairnessForgotten,    // the oldest job first, whoever was served last
+  kTimeoutFromCreation,  // the run limit counts from the submission
+  kAbortOverResult,      // a job that had ended before its abort becomes Aborted
+  kTurnNotStored,        // who was served last is forgotten in a restart
+  kRetryWithoutLimit,    // failed calls are repeated at once
+  kReuseUnverified,      // a pool is reused before the last job's pods are gone
+  kStoppingIsCapacity,   // a pool that is being deleted is offered for reuse
+  kNewNameOnRetry,       // a create is repeated under a new name without looking
+  kCleanupForgotten,     // the Kubernetes Job is not deleted after the end
 };
-inline constexpr std::uint8_t kMutantCount = static_cast<std::uint8_t>(Mutant::kCleanupForgotten) + 1;
+inline constexpr std::uint8_t kMutantCount =
+    static_cast<std::uint8_t>(Mutant::kCleanupForgotten) + 1;
 
 std::string_view to_string(Mutant mutant);
 

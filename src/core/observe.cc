@@ -17,8 +17,8 @@ void Core::State::observe(const StateLoaded& event) {
     pool->shape = intern(row.shape);
     pool->gke = &gke_of(row.gke);
     // An earlier process may have sent the create at any time until now.
-    pool->create = row.phase == model::PoolPhase::kIntended ? Pool::Create::kUnknown
-                                                            : Pool::Create::kAnswered;
+    pool->create =
+        row.phase == model::PoolPhase::kIntended ? Pool::Create::kUnknown : Pool::Create::kAnswered;
     if (row.phase == model::PoolPhase::kCondemned && !row.accepted_at)
       pool->create = Pool::Create::kUnknown;
     pool->create_sent = mono();
@@ -200,8 +200,8 @@ void Core::State::link(Pool& pool) {
   const model::Reason reason = job.state.reason;
   const bool row_has_slot = reason == model::Reason::kClusterBusy ||
                             reason == model::Reason::kProvisioning;  // before it had this pool
-  const bool had_slot = job.state.status == model::JobStatus::kPending &&
-                        (pool.row.owner == job.id || row_has_slot);
+  const bool had_slot =
+      job.state.status == model::JobStatus::kPending && (pool.row.owner == job.id || row_has_slot);
   if (had_slot) take_slot(job, queue);
 }
 

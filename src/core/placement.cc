@@ -19,9 +19,12 @@ bool Core::State::offers(const ClusterRecord& cluster, const Job& job) const {
   if (cluster.row.status != model::ClusterStatus::kActive) return false;
   if (cluster.row.tpu_type != job.shape->shape.type) return false;
   switch (supply_for(cluster, job)) {
-    case model::SupplyMode::kReservation: return !cluster.reservation.empty();
-    case model::SupplyMode::kFlexStart: return job.shape->slice.generation->flex_start;
-    case model::SupplyMode::kOnDemand: return true;
+    case model::SupplyMode::kReservation:
+      return !cluster.reservation.empty();
+    case model::SupplyMode::kFlexStart:
+      return job.shape->slice.generation->flex_start;
+    case model::SupplyMode::kOnDemand:
+      return true;
   }
   return false;
 }
@@ -66,7 +69,8 @@ void Core::State::place(Job& job) {
                fits(*entry.second, cluster, job);
       });
       const std::tuple<bool, std::size_t, std::string_view, std::string_view> rank{
-          !idle, queue.queue.size() + queue.holders.size(), cluster.row.name, cluster.row.id.value()};
+          !idle, queue.queue.size() + queue.holders.size(), cluster.row.name,
+          cluster.row.id.value()};
       if (best == nullptr || rank < best_rank) {
         best = &cluster;
         best_rank = rank;
@@ -161,8 +165,8 @@ void Core::State::publish(QueueRecord& queue) {
   if (!queue.publish_wanted || !due(queue, queue.publish_not_before)) return;
   queue.publish_wanted = false;
   // A long order is made less often: 2 s, and 1 s more for every 20,000 jobs, at most 8 s.
-  const auto extra = Duration(static_cast<std::int64_t>(std::min<std::size_t>(
-      queue.queue.size() / 20, 6'000)));
+  const auto extra =
+      Duration(static_cast<std::int64_t>(std::min<std::size_t>(queue.queue.size() / 20, 6'000)));
   queue.publish_not_before = mono() + settings_.publish_interval + extra;
   PublishQueue document{queue.key, static_cast<std::uint64_t>(to_unix_ms(wall())), {}};
   document.version = std::max(document.version, queue.publish_version + 1);

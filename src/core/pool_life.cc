@@ -34,8 +34,9 @@ void Core::State::seek_pool(Job& job) {
   if (job.backoff && !due(job, mono() + (job.backoff->not_before - wall()))) return;
   // An earlier pool of this job must be seen gone before the next is asked for.
   const auto pools = pools_by_job_.find(job.id);
-  if (pools != pools_by_job_.end() &&
-      std::ranges::any_of(pools->second, [&](const Pool* pool) { return pool->row.owner == job.id; }))
+  if (pools != pools_by_job_.end() && std::ranges::any_of(pools->second, [&](const Pool* pool) {
+        return pool->row.owner == job.id;
+      }))
     return;
   if (supply_for(cluster, job) == SupplyMode::kReservation && !may_claim(job, cluster)) return;
   make_pool(job);
@@ -115,11 +116,14 @@ bool Core::State::is_capacity(const Pool& pool) const {
   switch (pool.seen->status) {
     case PoolStatus::kRunning:
     case PoolStatus::kRunningWithError:
-    case PoolStatus::kReconciling: return true;
-    case PoolStatus::kStopping: return FALCON_MUTANT(kStoppingIsCapacity);
+    case PoolStatus::kReconciling:
+      return true;
+    case PoolStatus::kStopping:
+      return FALCON_MUTANT(kStoppingIsCapacity);
     case PoolStatus::kUnknown:
     case PoolStatus::kProvisioning:
-    case PoolStatus::kError: return false;
+    case PoolStatus::kError:
+      return false;
   }
   return false;
 }
@@ -141,10 +145,17 @@ void Core::State::reconcile_pool(Pool& pool) {
   if (pool.attempt) reconcile_attempt(pool);
   if (!pool.attempt && !pool.row.serves.empty() && !still_wanted(pool)) unbind(pool);
   switch (pool.row.phase) {
-    case PoolPhase::kIntended: step_intended(pool); break;
-    case PoolPhase::kAccepted: step_accepted(pool); break;
-    case PoolPhase::kReady: step_ready(pool); break;
-    case PoolPhase::kCondemned: break;
+    case PoolPhase::kIntended:
+      step_intended(pool);
+      break;
+    case PoolPhase::kAccepted:
+      step_accepted(pool);
+      break;
+    case PoolPhase::kReady:
+      step_ready(pool);
+      break;
+    case PoolPhase::kCondemned:
+      break;
   }
   if (pool.row.phase == PoolPhase::kCondemned) step_condemned(pool);
 }
@@ -168,8 +179,7 @@ void Core::State::step_intended(Pool& pool) {
     }
   }
   const auto cluster = clusters_.find(pool.row.cluster);
-  if (cluster == clusters_.end() ||
-      cluster->second->row.status != model::ClusterStatus::kActive) {
+  if (cluster == clusters_.end() || cluster->second->row.status != model::ClusterStatus::kActive) {
     Job& job = *pool.job;
     condemn(pool);
     requeue(job);
@@ -231,8 +241,8 @@ void Core::State::create_answered(Pool& pool, const CommandDone& done) {
       pool.create = Pool::Create::kNotSent;
       back_off(pool.create_retry, settings_.call_backoff);
       return;
-    case ErrorKind::kAlreadyExists:   // our own lost reply, or somebody's: the listing tells
-    case ErrorKind::kNotFound:        // may exist all the same
+    case ErrorKind::kAlreadyExists:  // our own lost reply, or somebody's: the listing tells
+    case ErrorKind::kNotFound:       // may exist all the same
     case ErrorKind::kUnknownOutcome:
     case ErrorKind::kInternal:
       pool.create = Pool::Create::kUnknown;
@@ -288,8 +298,8 @@ void Core::State::step_accepted(Pool& pool) {
   if (pool.seen && (pool.seen->status == PoolStatus::kError ||
                     (pool.seen->status == PoolStatus::kRunningWithError && !all_ready))) {
     // The operation says more than the status; without it the pool's own words must do.
-    const bool operation_open = !pool.operation.empty() &&
-                                !(pool.operation_view && pool.operation_view->done);
+    const bool operation_open =
+        !pool.operation.empty() && !(pool.operation_view && pool.operation_view->done);
     const bool telling = pool.seen->words_kind != ErrorKind::kInternal;
     if (telling || !operation_open) {
       const bool partial = pool.seen->status == PoolStatus::kRunningWithError;
@@ -301,7 +311,8 @@ void Core::State::step_accepted(Pool& pool) {
       return;
     }
   }
-  if (pool.seen && pool.seen->status == PoolStatus::kStopping) {
+  if (pool.seen && pool.seen->status == PoolStatus::kStopping &&
+      !FALCON_MUTANT(kStoppingIsCapacity)) {
     capacity_failure(pool, "the node pool is being deleted by somebody else");
     return;
   }
@@ -378,8 +389,8 @@ void Core::State::fail_pool(Pool& pool, const Error& error) {
     condemn(pool);
     return;
   }
-  pool.job->verdict = pool_verdict(Reason::kNodePoolFailed,
-                                   make_message(MessageCode::kPoolFailed, {error.what}));
+  pool.job->verdict =
+      pool_verdict(Reason::kNodePoolFailed, make_message(MessageCode::kPoolFailed, {error.what}));
   mark(pool.job);
 }
 
@@ -413,9 +424,9 @@ void Core::State::condemn(Pool& pool) {
 
 void Core::State::step_ready(Pool& pool) {
   if (pool.attempt) return;
-  const bool lost = verified_gone(pool) ||
-                    (pool.seen && (pool.seen->status == PoolStatus::kStopping ||
-                                   pool.seen->status == PoolStatus::kError));
+  const bool lost =
+      verified_gone(pool) || (pool.seen && (pool.seen->status == PoolStatus::kStopping ||
+                                            pool.seen->status == PoolStatus::kError));
   if (pool.row.serves.empty()) {
     if (lost)
       condemn(pool);
@@ -499,8 +510,10 @@ bool Core::State::verified_gone(const Pool& pool) const {
   if (pool.seen || !pool.gke->listed) return false;
   const MonoTime asked = pool.gke->listing_asked;
   switch (pool.create) {
-    case Pool::Create::kNotSent: return pool.was_seen || pool.row.phase == PoolPhase::kCondemned;
-    case Pool::Create::kInFlight: return false;
+    case Pool::Create::kNotSent:
+      return pool.was_seen || pool.row.phase == PoolPhase::kCondemned;
+    case Pool::Create::kInFlight:
+      return false;
     case Pool::Create::kUnknown:
       if (pool.was_seen) return true;
       return asked > pool.create_sent + settings_.late_call_max;
@@ -532,10 +545,10 @@ void Core::State::step_condemned(Pool& pool) {
   // The Job's pods leave in order before the machines do, unless they outstay their grace.
   if (pool.attempt && !FALCON_MUTANT(kDeletePoolUnderJob)) {
     const Attempt& attempt = *pool.attempt;
-    const bool may_have_pods = attempt.create != Attempt::Create::kNotSent &&
-                               attempt.create != Attempt::Create::kRefused;
-    const bool looked_empty = attempt.looked && !attempt.looked->workload &&
-                              attempt.looked->pods == 0;
+    const bool may_have_pods =
+        attempt.create != Attempt::Create::kNotSent && attempt.create != Attempt::Create::kRefused;
+    const bool looked_empty =
+        attempt.looked && !attempt.looked->workload && attempt.looked->pods == 0;
     if (may_have_pods && !attempt.gone && !looked_empty && !past_removal_limit(pool)) return;
   }
   delete_pool(pool);

@@ -79,29 +79,29 @@ struct Verdict {
 struct Job : Record {
   explicit Job(std::uint64_t serial_in) : Record(RecordKind::kJob, serial_in) {}
   model::JobId id;
-  Waiting waiting;                     // its place in a queue; points into this record
-  const ShapeFacts* shape = nullptr;   // null: the spec is invalid
+  Waiting waiting;                    // its place in a queue; points into this record
+  const ShapeFacts* shape = nullptr;  // null: the spec is invalid
   std::optional<model::SupplyMode> supply_mode;
   std::int64_t timeout_seconds = 0;
   std::int64_t grace_seconds = 0;
-  std::string invalid;                 // why the spec is
+  std::string invalid;  // why the spec is
 
-  model::JobState state;               // the row, as last known to be durable
+  model::JobState state;  // the row, as last known to be durable
   std::uint64_t version = 0;
   std::optional<WallTime> aborting_at;
-  std::uint64_t write = 0;             // command under way; 0: none
+  std::uint64_t write = 0;  // command under way; 0: none
   std::uint64_t read = 0;
-  bool must_read = false;              // the row's version is not known
+  bool must_read = false;  // the row's version is not known
   Retry retry;
-  MonoTime message_not_before{};       // changes of the message alone are written at most so often
+  MonoTime message_not_before{};  // changes of the message alone are written at most so often
 
-  QueueRecord* queue = nullptr;        // where it waits or acquires
-  bool acquiring = false;              // picked; no longer waiting
-  QueueRecord* slot = nullptr;         // whose slot it holds; given up when its row says so
-  Pool* pool = nullptr;                // the pool that serves it
+  QueueRecord* queue = nullptr;  // where it waits or acquires
+  bool acquiring = false;        // picked; no longer waiting
+  QueueRecord* slot = nullptr;   // whose slot it holds; given up when its row says so
+  Pool* pool = nullptr;          // the pool that serves it
   std::optional<model::BackoffRow> backoff;
   std::optional<Verdict> verdict;
-  bool no_pod_runs = false;            // proven, after an attempt
+  bool no_pod_runs = false;  // proven, after an attempt
   MonoTime abort_seen{};
 };
 
@@ -111,54 +111,54 @@ struct Attempt {
   model::WorkloadName name;
   Create create = Create::kNotSent;
   Retry create_retry;
-  std::uint64_t remove = 0;            // DeleteWorkload under way
+  std::uint64_t remove = 0;  // DeleteWorkload under way
   bool remove_accepted = false;
   Retry remove_retry;
-  std::optional<MonoTime> remove_since;     // first delete of this process
-  std::uint64_t look = 0;              // LookAtWorkload under way
+  std::optional<MonoTime> remove_since;  // first delete of this process
+  std::uint64_t look = 0;                // LookAtWorkload under way
   MonoTime look_asked{};
   std::optional<WorkloadLook> looked;  // answer of the last look that succeeded
   MonoTime looked_asked{};             // when that one was asked
   Retry look_retry;
-  bool gone = false;                   // verified: no Job, no pods
-  bool own = false;                    // intended by this process, so all its creates are known
-  bool had_unknown_create = false;     // one of them may still arrive
-  bool node_lost = false;              // a node of the pool vanished or fell silent meanwhile
+  bool gone = false;                // verified: no Job, no pods
+  bool own = false;                 // intended by this process, so all its creates are known
+  bool had_unknown_create = false;  // one of them may still arrive
+  bool node_lost = false;           // a node of the pool vanished or fell silent meanwhile
   std::optional<MonoTime> verdict_since;
 };
 
 struct Pool : Record {
   explicit Pool(std::uint64_t serial_in) : Record(RecordKind::kPool, serial_in) {}
   enum class Create : std::uint8_t { kNotSent, kInFlight, kUnknown, kAnswered };
-  model::PoolRow row;                  // as decided
-  std::uint64_t revision = 1;          // of the row
-  std::uint64_t acked_revision = 0;    // durable
-  bool removing = false;               // the row's removal is on its way
+  model::PoolRow row;                // as decided
+  std::uint64_t revision = 1;        // of the row
+  std::uint64_t acked_revision = 0;  // durable
+  bool removing = false;             // the row's removal is on its way
   const ShapeFacts* shape = nullptr;
   Gke* gke = nullptr;
-  Job* job = nullptr;                  // row.serves, when that job is known
-  std::optional<Attempt> attempt;      // row.serves_attempt
+  Job* job = nullptr;              // row.serves, when that job is known
+  std::optional<Attempt> attempt;  // row.serves_attempt
 
   Create create = Create::kNotSent;
-  MonoTime create_sent{};              // last time a create left, or might have
+  MonoTime create_sent{};  // last time a create left, or might have
   Retry create_retry;
-  model::OperationName operation;      // empty: not known
+  model::OperationName operation;  // empty: not known
   std::uint64_t operation_read = 0;
   MonoTime operation_not_before{};
   std::optional<OperationView> operation_view;
 
-  std::optional<PoolView> seen;        // in the last complete listing
+  std::optional<PoolView> seen;  // in the last complete listing
   bool was_seen = false;
   MonoTime accepted_mono{};
 
   std::map<model::NodeName, NodeView> nodes;
-  std::uint32_t nodes_ready = 0;       // index over nodes
+  std::uint32_t nodes_ready = 0;  // index over nodes
   std::optional<MonoTime> all_ready_since;
-  bool claim_closed = false;           // a reading asked after all nodes were Ready counts it
+  bool claim_closed = false;  // a reading asked after all nodes were Ready counts it
 
-  std::uint64_t remove = 0;            // DeletePool under way
+  std::uint64_t remove = 0;  // DeletePool under way
   Retry remove_retry;
-  std::uint32_t remove_failures = 0;   // refusals that are not "busy"
+  std::uint32_t remove_failures = 0;  // refusals that are not "busy"
 };
 
 struct ClusterRecord {
@@ -170,10 +170,10 @@ struct ClusterRecord {
 struct QueueRecord : Record {
   explicit QueueRecord(std::uint64_t serial_in) : Record(RecordKind::kQueue, serial_in) {}
   model::QueueKey key;
-  ClusterRecord* cluster = nullptr;    // null: the row is gone
+  ClusterRecord* cluster = nullptr;  // null: the row is gone
   const ShapeFacts* shape = nullptr;
   Queue queue;
-  std::set<Job*, BySerial> holders; // of the slot; at most one but for a start after a crash
+  std::set<Job*, BySerial> holders;  // of the slot; at most one but for a start after a crash
   std::uint64_t publish_version = 0;
   bool publish_wanted = false;
   MonoTime publish_not_before{};
@@ -190,14 +190,14 @@ struct Gke : Record {
   explicit Gke(std::uint64_t serial_in) : Record(RecordKind::kGke, serial_in) {}
   model::GkeCluster key;
   std::set<model::ClusterId> rows;
-  bool listed = false;                 // at least one complete listing since the start
-  MonoTime listing_asked{};            // of the last complete one
-  std::uint64_t list = 0;              // ListPools under way
+  bool listed = false;       // at least one complete listing since the start
+  MonoTime listing_asked{};  // of the last complete one
+  std::uint64_t list = 0;    // ListPools under way
   MonoTime list_sent{};
   Retry list_retry;
   MonoTime list_not_before{};
-  Retry calls;                         // busy or throttled: creates and deletes wait
-  bool in_sync = false;                // Kubernetes lists
+  Retry calls;           // busy or throttled: creates and deletes wait
+  bool in_sync = false;  // Kubernetes lists
   std::map<model::PoolName, Pool*> pools;
   std::map<model::PoolName, MonoTime> orphans;  // pools without a row, first seen
   std::map<model::WorkloadName, WorkloadView> workloads;
@@ -212,12 +212,12 @@ struct ReservationRecord : Record {
       : Record(RecordKind::kReservation, serial_in) {}
   model::Reservation key;
   std::optional<ReservationView> view;
-  std::optional<Error> error;          // of the last reading
-  MonoTime asked{};                    // of the last complete reading
+  std::optional<Error> error;  // of the last reading
+  MonoTime asked{};            // of the last complete reading
   std::uint64_t read = 0;
   MonoTime read_not_before{};
-  std::set<Pool*, BySerial> pools;  // rows that name it
-  std::set<Job*, BySerial> waiters; // jobs that need a fresh reading
+  std::set<Pool*, BySerial> pools;   // rows that name it
+  std::set<Job*, BySerial> waiters;  // jobs that need a fresh reading
 };
 
 class Core::State {
@@ -274,7 +274,7 @@ class Core::State {
   ReservationRecord& reservation_of(const model::Reservation& key);
   void doom(Job& job);
   void erase_doomed();
-  bool calls_allowed(const Gke& gke) const;   // some row of it is not offline
+  bool calls_allowed(const Gke& gke) const;  // some row of it is not offline
   WallTime wall() const { return now_.wall; }
   MonoTime mono() const { return now_.mono; }
 

@@ -148,16 +148,15 @@ void Core::State::sweep_workloads(Gke& gke) {
     if (!due(gke, std::max(orphan.since + settings_.pod_gone_margin, orphan.retry.not_before)))
       continue;
     const model::GkeCluster key = gke.key;
-    orphan.remove = send(
-        DeleteWorkload{key, workload.kube_namespace, name, workload.uid},
-        [this, key, orphan_name = name](const CommandDone&) {
-          Gke& swept = gke_of(key);
-          const auto found = swept.orphan_workloads.find(orphan_name);
-          if (found == swept.orphan_workloads.end()) return;
-          found->second.remove = 0;
-          back_off(found->second.retry, settings_.delete_backoff);
-          mark(&swept);
-        });
+    orphan.remove = send(DeleteWorkload{key, workload.kube_namespace, name, workload.uid},
+                         [this, key, orphan_name = name](const CommandDone&) {
+                           Gke& swept = gke_of(key);
+                           const auto found = swept.orphan_workloads.find(orphan_name);
+                           if (found == swept.orphan_workloads.end()) return;
+                           found->second.remove = 0;
+                           back_off(found->second.retry, settings_.delete_backoff);
+                           mark(&swept);
+                         });
   }
 }
 

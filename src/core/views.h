@@ -56,8 +56,8 @@ struct ReservationView {
 struct NodeView {
   model::NodeName name;
   model::Uid uid;
-  model::PoolName pool;  // label cloud.google.com/gke-nodepool; empty: not of a pool
-  bool ready = false;    // condition Ready=True and no impending termination
+  model::PoolName pool;      // label cloud.google.com/gke-nodepool; empty: not of a pool
+  bool ready = false;        // condition Ready=True and no impending termination
   bool unreachable = false;  // Ready=Unknown: no word from its kubelet
   std::optional<WallTime> maintenance_at;  // label scheduled-maintenance-time
   std::optional<WallTime> usable_until;    // annotation machine-termination-datetime
@@ -73,12 +73,12 @@ struct WorkloadView {
   std::string kube_namespace;
   model::WorkloadName name;
   model::Uid uid;
-  model::JobId job;           // label
-  std::uint32_t attempt = 0;  // label
-  bool deleting = false;      // has a deletionTimestamp
+  model::JobId job;                     // label
+  std::uint32_t attempt = 0;            // label
+  bool deleting = false;                // has a deletionTimestamp
   std::optional<WallTime> deletion_at;  // that timestamp: when its deletion was asked for
   Verdict verdict = Verdict::kNone;
-  std::string words;          // reason and message of the deciding condition
+  std::string words;                    // reason and message of the deciding condition
   std::optional<WallTime> finished_at;  // of the deciding condition
 };
 
@@ -97,11 +97,11 @@ struct PodView {
   model::NodeName node;  // empty: not bound
   Phase phase = Phase::kPending;
   bool deleting = false;
-  bool disrupted = false;        // condition DisruptionTarget=True
-  bool can_never_start = false;  // InvalidImageName and its like
-  std::string waiting;           // why it does not start, kubelet's words
-  std::string reason;            // container's terminated.reason or pod's status.reason
-  std::string words;             // messages that go with it
+  bool disrupted = false;                 // condition DisruptionTarget=True
+  bool can_never_start = false;           // InvalidImageName and its like
+  std::string waiting;                    // why it does not start, kubelet's words
+  std::string reason;                     // container's terminated.reason or pod's status.reason
+  std::string words;                      // messages that go with it
   std::optional<std::int32_t> exit_code;  // of the main container
   std::optional<WallTime> finished_at;
 };

@@ -3,9 +3,8 @@
 // A job's row: one conditional write at a time; the write names the version that it was decided on,
 // and whatever goes wrong ends in reading the row again. Falcon's own rows: one transaction at a
 // time, in order; what changes meanwhile is merged, row by row, into the next.
-#include "core/state.h"
-
 #include "base/check.h"
+#include "core/state.h"
 
 namespace falcon::core {
 namespace {
@@ -131,7 +130,8 @@ void Core::State::flush_changes() {
     if (const PutPool* put_pool = std::get_if<PutPool>(&change))
       sent_revisions_[put_pool->row.name] = pools_.at(put_pool->row.name)->revision;
   }
-  state_write_ = send(std::move(write), [this](const CommandDone& done) { changes_answered(done); });
+  state_write_ =
+      send(std::move(write), [this](const CommandDone& done) { changes_answered(done); });
 }
 
 void Core::State::changes_answered(const CommandDone& done) {

@@ -57,11 +57,15 @@ constexpr std::array kWords{
     Words{"quota '", ErrorKind::kQuota},
 };
 
-// A cluster or pool that is merely busy: HTTP 400, told from other preconditions by these alone.
-constexpr std::array<std::string_view, 5> kBusyWords{
-    "CLUSTER_ALREADY_HAS_OPERATION", "running incompatible operation",
-    "currently being created, deleted, updated or repaired", "is currently operating on",
-    "operation is already in progress"};
+// A cluster or pool that is merely busy: HTTP 400 (rarely 409), told from other preconditions by
+// these alone.
+constexpr std::array<std::string_view, 6> kBusyWords{
+    "CLUSTER_ALREADY_HAS_OPERATION",
+    "running incompatible operation",
+    "currently being created, deleted, updated or repaired",
+    "is currently operating on",
+    "operation is already in progress",
+    "operationInProgress"};
 
 bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -85,15 +89,20 @@ ErrorKind sort_words(std::int32_t rpc_code, std::string_view words) {
   for (const Words& row : kWords)
     if (has(words, row.text)) return row.kind;
   switch (rpc_code) {  // google.rpc.Code
-    case 3:                                    // INVALID_ARGUMENT
-    case 9: return ErrorKind::kInvalid;        // FAILED_PRECONDITION
-    case 7:                                    // PERMISSION_DENIED
-    case 16: return ErrorKind::kDenied;        // UNAUTHENTICATED
-    case 8: return ErrorKind::kOutOfCapacity;  // RESOURCE_EXHAUSTED
-    case 4:                                    // DEADLINE_EXCEEDED
-    case 13:                                   // INTERNAL
-    case 14: return ErrorKind::kUnavailable;   // UNAVAILABLE
-    default: return ErrorKind::kInternal;
+    case 3:            // INVALID_ARGUMENT
+    case 9:
+      return ErrorKind::kInvalid;  // FAILED_PRECONDITION
+    case 7:                        // PERMISSION_DENIED
+    case 16:
+      return ErrorKind::kDenied;  // UNAUTHENTICATED
+    case 8:
+      return ErrorKind::kOutOfCapacity;  // RESOURCE_EXHAUSTED
+    case 4:                              // DEADLINE_EXCEEDED
+    case 13:                             // INTERNAL
+    case 14:
+      return ErrorKind::kUnavailable;  // UNAVAILABLE
+    default:
+      return ErrorKind::kInternal;
   }
 }
 
@@ -102,25 +111,31 @@ Error sort_answer(const http::Response& response, CallKind kind) {
   const std::string what = fmt::format("{} ({})", message, response.status);
   const auto error = [&](ErrorKind sorted) { return Error{sorted, what}; };
   for (const std::string_view busy : kBusyWords)
-    if (response.status == 400 && has(response.body, busy)) return error(ErrorKind::kBusy);
+    if ((response.status == 400 || response.status == 409) && has(response.body, busy))
+      return error(ErrorKind::kBusy);
   switch (response.status) {
     case 400: {
       const ErrorKind sorted = sort_words(3, response.body);
       return error(sorted);
     }
-    case 401: return error(ErrorKind::kDenied);
+    case 401:
+      return error(ErrorKind::kDenied);
     case 403: {
       const ErrorKind sorted = sort_words(7, response.body);
       return error(sorted);
     }
-    case 404: return error(ErrorKind::kNotFound);
-    case 409: return error(ErrorKind::kAlreadyExists);
-    case 412: return error(ErrorKind::kConflict);
+    case 404:
+      return error(ErrorKind::kNotFound);
+    case 409:
+      return error(ErrorKind::kAlreadyExists);
+    case 412:
+      return error(ErrorKind::kConflict);
     case 429: {
       const ErrorKind sorted = sort_words(0, response.body);
       return error(sorted == ErrorKind::kOutOfCapacity ? sorted : ErrorKind::kThrottled);
     }
-    default: break;
+    default:
+      break;
   }
   if (response.status >= 500)
     return error(kind == CallKind::kChange ? ErrorKind::kUnknownOutcome : ErrorKind::kUnavailable);

@@ -26,8 +26,8 @@ Result<json::object> object_of(const http::Response& response) {
   boost::system::error_code error;
   json::value value = json::parse(response.body, error);
   if (error || !value.is_object())
-    return fail(ErrorKind::kUnknownOutcome, "the answer is not readable: " +
-                                                clean_text(response.body, 200));
+    return fail(ErrorKind::kUnknownOutcome,
+                "the answer is not readable: " + clean_text(response.body, 200));
   return std::move(value.as_object());
 }
 
@@ -186,9 +186,8 @@ std::string create_pool_body(const model::PoolRow& row, const std::string& zone,
                         {"autoUpgrade", true}};
   // What the pool was asked to be, to compare where a name turns out to be taken.
   const Sha256 digest = sha256(json::serialize(config) + json::serialize(pool));
-  config["resourceLabels"] = {
-      {"falcon-installation", installation.value()},
-      {"falcon-spec", base32_lower(digest).substr(0, 26)}};
+  config["resourceLabels"] = {{"falcon-installation", installation.value()},
+                              {"falcon-spec", base32_lower(digest).substr(0, 26)}};
   pool["config"] = std::move(config);
   return json::serialize(json::object{{"nodePool", std::move(pool)}});
 }
@@ -206,15 +205,15 @@ void Gke::call(std::string method, std::string url, std::string body, Duration d
   request.body_bytes_max = 64U << 20U;
   if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
   request.body = std::move(body);
-  send_authorized(client_, tokens_, std::move(request),
-                  [kind, done = std::move(done)](Result<http::Response> answer) {
-                    if (answer && answer->status / 100 != 2)
-                      return done(std::unexpected(sort_answer(*answer, kind)));
-                    if (!answer && kind == CallKind::kRead &&
-                        answer.error().kind == ErrorKind::kUnknownOutcome)
-                      return done(fail(ErrorKind::kUnavailable, answer.error().what));
-                    done(std::move(answer));
-                  });
+  send_authorized(
+      client_, tokens_, std::move(request),
+      [kind, done = std::move(done)](Result<http::Response> answer) {
+        if (answer && answer->status / 100 != 2)
+          return done(std::unexpected(sort_answer(*answer, kind)));
+        if (!answer && kind == CallKind::kRead && answer.error().kind == ErrorKind::kUnknownOutcome)
+          return done(fail(ErrorKind::kUnavailable, answer.error().what));
+        done(std::move(answer));
+      });
 }
 
 namespace {
@@ -244,49 +243,48 @@ Result<core::PoolAccepted> accepted_of(const json::object& object) {
 
 void Gke::control_plane(const model::GkeCluster& gke, On<ControlPlane> done) {
   call("GET", cluster_url(settings_, gke), {}, settings_.read_deadline,
-       reading<ControlPlane>(std::move(done), [](const json::object& cluster) -> Result<ControlPlane> {
-         ControlPlane plane;
-         plane.status = text(cluster, "status");
-         bool ip_enabled = true;
-         std::string dns;
-         if (const json::object* endpoints = child(cluster, "controlPlaneEndpointsConfig")) {
-           if (const json::object* ip = child(*endpoints, "ipEndpointsConfig"))
-             if (const json::value* enabled = ip->if_contains("enabled"))
-               ip_enabled = !enabled->is_bool() || enabled->as_bool();
-           if (const json::object* config = child(*endpoints, "dnsEndpointConfig"))
-             dns = text(*config, "endpoint");
-         }
-         if (!ip_enabled && !dns.empty()) {
-           plane.url = "https://" + dns;  // verified against public roots
-           return plane;
-         }
-         const std::string endpoint = text(cluster, "endpoint");
-         if (endpoint.empty())
-           return fail(ErrorKind::kUnavailable,
-                       "the cluster has no endpoint yet (status " + plane.status + ")");
-         plane.url = "https://" + endpoint;
-         if (const json::object* auth = child(cluster, "masterAuth"))
-           plane.ca_pem = decode_base64(text(*auth, "clusterCaCertificate"));
-         if (plane.ca_pem.empty())
-           return fail(ErrorKind::kUnavailable, "the cluster's CA certificate is missing");
-         return plane;
-       }));
+       reading<ControlPlane>(
+           std::move(done), [](const json::object& cluster) -> Result<ControlPlane> {
+             ControlPlane plane;
+             plane.status = text(cluster, "status");
+             bool ip_enabled = true;
+             std::string dns;
+             if (const json::object* endpoints = child(cluster, "controlPlaneEndpointsConfig")) {
+               if (const json::object* ip = child(*endpoints, "ipEndpointsConfig"))
+                 if (const json::value* enabled = ip->if_contains("enabled"))
+                   ip_enabled = !enabled->is_bool() || enabled->as_bool();
+               if (const json::object* config = child(*endpoints, "dnsEndpointConfig"))
+                 dns = text(*config, "endpoint");
+             }
+             if (!ip_enabled && !dns.empty()) {
+               plane.url = "https://" + dns;  // verified against public roots
+               return plane;
+             }
+             const std::string endpoint = text(cluster, "endpoint");
+             if (endpoint.empty())
+               return fail(ErrorKind::kUnavailable,
+                           "the cluster has no endpoint yet (status " + plane.status + ")");
+             plane.url = "https://" + endpoint;
+             if (const json::object* auth = child(cluster, "masterAuth"))
+               plane.ca_pem = decode_base64(text(*auth, "clusterCaCertificate"));
+             if (plane.ca_pem.empty())
+               return fail(ErrorKind::kUnavailable, "the cluster's CA certificate is missing");
+             return plane;
+           }));
 }
 
 void Gke::create_pool(const model::PoolRow& row, const std::string& zone,
                       On<core::PoolAccepted> done) {
   const auto slice = model::find_slice(row.shape.type, row.shape.topology);
   if (!slice) return done(std::unexpected(slice.error()));
-  const bool policy = slice->multi_host() && slice->generation->placement ==
-                                                 model::SlicePlacement::kWorkloadPolicy;
+  const bool policy =
+      slice->multi_host() && slice->generation->placement == model::SlicePlacement::kWorkloadPolicy;
   if (!policy) return post_pool(row, zone, std::move(done));
-  const std::string url =
-      fmt::format("{}/compute/v1/projects/{}/regions/{}/resourcePolicies", settings_.compute_url,
-                  row.gke.project, region_of(zone));
+  const std::string url = fmt::format("{}/compute/v1/projects/{}/regions/{}/resourcePolicies",
+                                      settings_.compute_url, row.gke.project, region_of(zone));
   const std::string body = json::serialize(json::object{
       {"name", policy_name(slice->topology)},
-      {"workloadPolicy",
-       {{"type", "HIGH_THROUGHPUT"}, {"acceleratorTopology", slice->topology}}}});
+      {"workloadPolicy", {{"type", "HIGH_THROUGHPUT"}, {"acceleratorTopology", slice->topology}}}});
   call("POST", url, body, settings_.change_deadline,
        [this, row, zone, done = std::move(done)](Result<http::Response> answer) {
          // Shared by all pools of the topology: "exists" is good news.
@@ -316,29 +314,30 @@ void Gke::delete_pool(const model::GkeCluster& gke, const model::PoolName& name,
 
 void Gke::list_pools(const model::GkeCluster& gke, On<core::PoolListing> done) {
   call("GET", cluster_url(settings_, gke) + "/nodePools", {}, settings_.read_deadline,
-       reading<core::PoolListing>(std::move(done), [](const json::object& answer) -> Result<core::PoolListing> {
-         core::PoolListing listing;
-         const json::array* pools = list(answer, "nodePools");
-         if (pools == nullptr) {
-           if (answer.contains("nodePools"))
-             return fail(ErrorKind::kUnavailable, "nodePools is no list");
-           return listing;  // none: Google leaves empty lists out
-         }
-         for (const json::value& item : *pools) {
-           const json::object* pool = item.if_object();
-           if (pool == nullptr || text(*pool, "name").empty())
-             return fail(ErrorKind::kUnavailable, "the list of node pools is not readable");
-           listing.pools.push_back(pool_view(*pool));
-         }
-         return listing;
-       }));
+       reading<core::PoolListing>(
+           std::move(done), [](const json::object& answer) -> Result<core::PoolListing> {
+             core::PoolListing listing;
+             const json::array* pools = list(answer, "nodePools");
+             if (pools == nullptr) {
+               if (answer.contains("nodePools"))
+                 return fail(ErrorKind::kUnavailable, "nodePools is no list");
+               return listing;  // none: Google leaves empty lists out
+             }
+             for (const json::value& item : *pools) {
+               const json::object* pool = item.if_object();
+               if (pool == nullptr || text(*pool, "name").empty())
+                 return fail(ErrorKind::kUnavailable, "the list of node pools is not readable");
+               listing.pools.push_back(pool_view(*pool));
+             }
+             return listing;
+           }));
 }
 
 void Gke::operation(const model::GkeCluster& gke, const model::OperationName& name,
                     On<core::OperationView> done) {
-  const std::string url = fmt::format("{}/v1/projects/{}/locations/{}/operations/{}",
-                                      settings_.container_url, gke.project, gke.location,
-                                      name.value());
+  const std::string url =
+      fmt::format("{}/v1/projects/{}/locations/{}/operations/{}", settings_.container_url,
+                  gke.project, gke.location, name.value());
   call("GET", url, {}, settings_.read_deadline,
        reading<core::OperationView>(
            std::move(done), [](const json::object& answer) -> Result<core::OperationView> {

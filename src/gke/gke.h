@@ -39,8 +39,7 @@ class Gke {
   using On = std::function<void(Result<T>)>;
   void control_plane(const model::GkeCluster& gke, On<ControlPlane> done);
   // v7x slices of several hosts first get their workload policy.
-  void create_pool(const model::PoolRow& row, const std::string& zone,
-                   On<core::PoolAccepted> done);
+  void create_pool(const model::PoolRow& row, const std::string& zone, On<core::PoolAccepted> done);
   void delete_pool(const model::GkeCluster& gke, const model::PoolName& name,
                    On<core::PoolAccepted> done);
   void list_pools(const model::GkeCluster& gke, On<core::PoolListing> done);

@@ -51,7 +51,8 @@ void TokenSource::fetch() {
   request.headers = {{"Metadata-Flavor", "Google"}};
   request.timeout = Duration(5'000);
   request.body_bytes_max = 1U << 20U;
-  client_.send(std::move(request), [this](Result<http::Response> answer) { fetched(std::move(answer)); });
+  client_.send(std::move(request),
+               [this](Result<http::Response> answer) { fetched(std::move(answer)); });
 }
 
 void TokenSource::fetched(Result<http::Response> answer) {
@@ -60,9 +61,9 @@ void TokenSource::fetched(Result<http::Response> answer) {
   if (!answer) {
     token = fail(ErrorKind::kUnavailable, "the metadata server: " + answer.error().what);
   } else if (answer->status != 200) {
-    token = fail(ErrorKind::kUnavailable,
-                 fmt::format("the metadata server answers {}: {}", answer->status,
-                             clean_text(answer->body, 200)));
+    token =
+        fail(ErrorKind::kUnavailable, fmt::format("the metadata server answers {}: {}",
+                                                  answer->status, clean_text(answer->body, 200)));
   } else if (http::header(*answer, "metadata-flavor") != "Google") {
     token = fail(ErrorKind::kDenied,
                  "the metadata server's answer lacks Metadata-Flavor: Google; not trusted");
@@ -76,7 +77,8 @@ void TokenSource::fetched(Result<http::Response> answer) {
       token = fail(ErrorKind::kUnavailable, "the metadata server's token is not readable");
     } else {
       token = std::string(text->as_string());
-      life = std::chrono::seconds(seconds->to_number<std::int64_t>());
+      const auto life_seconds = seconds->to_number<std::int64_t>(error);
+      life = std::chrono::seconds(error ? 0 : life_seconds);
     }
   }
   std::vector<OnToken> waiting;
@@ -87,8 +89,8 @@ void TokenSource::fetched(Result<http::Response> answer) {
       token_ = *token;
       const std::chrono::seconds margin = std::min(kMargin, life / 2);
       // The server may hand out the same token again near its end: no loop around that.
-      good_until_ = std::chrono::steady_clock::now() +
-                    std::max(life - margin, std::chrono::seconds(1));
+      good_until_ =
+          std::chrono::steady_clock::now() + std::max(life - margin, std::chrono::seconds(1));
     }
     waiting.swap(waiting_);
   }
@@ -112,9 +114,8 @@ void send_authorized(http::Client& client, TokenSource& tokens, http::Request re
       tokens.refuse(used);
       tokens.get([&client, shared, answer, with_token](Result<std::string> renewed) {
         if (!renewed) return (*answer)(std::unexpected(renewed.error()));
-        client.send(with_token(*shared, *renewed), [answer](Result<http::Response> second) {
-          (*answer)(std::move(second));
-        });
+        client.send(with_token(*shared, *renewed),
+                    [answer](Result<http::Response> second) { (*answer)(std::move(second)); });
       });
     });
   });

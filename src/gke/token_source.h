@@ -1,7 +1,7 @@
 // Access tokens from the metadata server, shared by all callers.
 //
-// Fetched once at a time whoever asks, kept until shortly before their end on a clock that cannot be
-// set back, dropped when a server refuses them. A metadata server that is not there yet is asked
+// Fetched once at a time whoever asks, kept until shortly before their end on a clock that cannot
+// be set back, dropped when a server refuses them. A metadata server that is not there yet is asked
 // again by the next caller; its answers without `Metadata-Flavor: Google` are refused. Any thread.
 #pragma once
 

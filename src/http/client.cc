@@ -30,14 +30,14 @@ using List = std::unique_ptr<curl_slist, ListDelete>;
 struct Transfer {
   std::uint64_t id = 0;
   Request request;
-  OnResponse on_response;             // of a whole answer
+  OnResponse on_response;  // of a whole answer
   std::optional<StreamHandler> stream;
   Easy easy;
   List headers;
   Response response;
-  bool started = false;               // of a stream: on_start was called
+  bool started = false;  // of a stream: on_start was called
   bool too_large = false;
-  bool closed = false;                // by the caller
+  bool closed = false;  // by the caller
   Clock::time_point last_byte = Clock::now();
   Clock::time_point begun = Clock::now();
 };
@@ -72,8 +72,9 @@ std::size_t on_header(char* data, std::size_t size, std::size_t count, void* use
   if (line.starts_with("HTTP/")) {  // a new answer, after 100-continue or a proxy's
     transfer.response.headers.clear();
     const std::size_t blank = line.find(' ');
-    transfer.response.status =
-        blank == std::string_view::npos ? 0 : std::atoi(std::string(line.substr(blank + 1)).c_str());
+    transfer.response.status = blank == std::string_view::npos
+                                   ? 0
+                                   : std::atoi(std::string(line.substr(blank + 1)).c_str());
     return size * count;
   }
   if (line.empty()) {
@@ -102,20 +103,23 @@ Error transport_error(CURLcode code, const Transfer& transfer) {
       transfer.request.method + " " + transfer.request.url + ": " + curl_easy_strerror(code);
   switch (code) {
     case CURLE_UNSUPPORTED_PROTOCOL:
-    case CURLE_URL_MALFORMAT: return {ErrorKind::kInvalid, what};
+    case CURLE_URL_MALFORMAT:
+      return {ErrorKind::kInvalid, what};
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_PEER_FAILED_VERIFICATION:
-    case CURLE_SSL_CACERT_BADFILE: return {ErrorKind::kUnavailable, what};
+    case CURLE_SSL_CACERT_BADFILE:
+      return {ErrorKind::kUnavailable, what};
     case CURLE_OPERATION_TIMEDOUT: {
       // Without a connection nothing can have arrived.
       curl_off_t connected = 0;
       curl_easy_getinfo(transfer.easy.get(), CURLINFO_CONNECT_TIME_T, &connected);
       return {connected == 0 ? ErrorKind::kUnavailable : ErrorKind::kUnknownOutcome, what};
     }
-    default: return {ErrorKind::kUnknownOutcome, what};
+    default:
+      return {ErrorKind::kUnknownOutcome, what};
   }
 }
 
@@ -255,10 +259,10 @@ class Client::Loop {
       curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
       const CURLcode code = message->data.result;
       if (transfer->too_large)
-        drop(transfer->id,
-             Error{ErrorKind::kUnknownOutcome,
-                   transfer->request.method + " " + transfer->request.url + ": the answer is over " +
-                       std::to_string(transfer->request.body_bytes_max) + " bytes"});
+        drop(transfer->id, Error{ErrorKind::kUnknownOutcome,
+                                 transfer->request.method + " " + transfer->request.url +
+                                     ": the answer is over " +
+                                     std::to_string(transfer->request.body_bytes_max) + " bytes"});
       else if (code != CURLE_OK)
         drop(transfer->id, transport_error(code, *transfer));
       else

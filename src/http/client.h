@@ -29,15 +29,15 @@ struct Request {
   std::string url;
   Headers headers;
   std::string body;
-  Duration timeout{30'000};        // whole request; of a stream: until its headers have arrived
-  Duration silence_max{0};         // of a stream: no byte for so long ends it; 0: no limit
-  std::string ca_pem;              // trust exactly these roots; empty: the system's
+  Duration timeout{30'000};  // whole request; of a stream: until its headers have arrived
+  Duration silence_max{0};   // of a stream: no byte for so long ends it; 0: no limit
+  std::string ca_pem;        // trust exactly these roots; empty: the system's
   std::size_t body_bytes_max = 256u << 20;  // of the answer; more ends in kUnknownOutcome
 };
 
 struct Response {
   int status = 0;
-  Headers headers;                 // names in lower case
+  Headers headers;  // names in lower case
   std::string body;
 };
 // The value of the first header of that (lower-case) name, or empty.

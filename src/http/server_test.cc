@@ -66,6 +66,67 @@ ServerResponse echo(const ServerRequest& request) {
   return ServerResponse{200, text + "#" + request.body, "text/plain", {{"x-a", "b"}}};
 }
 
+// Collects a stream and lets the test wait for what it needs.
+struct Collected {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::string bytes;
+  bool ended = false;
+  std::optional<Error> error;
+
+  StreamHandler handler() {
+    StreamHandler handler;
+    handler.on_start = [](const Response& response) { EXPECT_EQ(response.status, 200); };
+    handler.on_bytes = [this](std::string_view piece) {
+      const std::scoped_lock lock(mutex);
+      bytes += piece;
+      changed.notify_all();
+    };
+    handler.on_end = [this](std::optional<Error> reason) {
+      const std::scoped_lock lock(mutex);
+      ended = true;
+      error = std::move(reason);
+      changed.notify_all();
+    };
+    return handler;
+  }
+  template <class Condition>
+  bool wait(Condition condition) {
+    std::unique_lock lock(mutex);
+    return changed.wait_for(lock, std::chrono::seconds(20), condition);
+  }
+};
+
+// Hands the stream of the only request to the test.
+struct Streaming {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::shared_ptr<ServerStream> stream;
+  bool closed = false;
+
+  Handler handler() {
+    return [this](const ServerRequest&, const Reply& reply) {
+      auto opened = reply.stream({200, "", "application/json", {}}, [this] {
+        const std::scoped_lock lock(mutex);
+        closed = true;
+        changed.notify_all();
+      });
+      const std::scoped_lock lock(mutex);
+      stream = std::move(opened);
+      changed.notify_all();
+    };
+  }
+  std::shared_ptr<ServerStream> wait_for_stream() {
+    std::unique_lock lock(mutex);
+    changed.wait_for(lock, std::chrono::seconds(20), [&] { return stream != nullptr; });
+    return stream;
+  }
+  bool wait_for_close() {
+    std::unique_lock lock(mutex);
+    return changed.wait_for(lock, std::chrono::seconds(20), [&] { return closed; });
+  }
+};
+
 class ServerTest : public testing::Test {
  protected:
   std::uint16_t start(Handler handler, ServerSettings settings = {}) {
@@ -82,6 +143,8 @@ class ServerTest : public testing::Test {
     request.body = std::move(body);
     return send_and_wait(client_, std::move(request));
   }
+  Collected collected_;  // outlive those who call them
+  Streaming streaming_;
   Client client_;
   std::unique_ptr<Server> server_;
 };
@@ -182,112 +245,46 @@ TEST_F(ServerTest, HeadHasTheLengthButNoBody) {
   EXPECT_TRUE(all.ends_with("\r\n\r\n")) << all;
 }
 
-// Collects a stream and lets the test wait for what it needs.
-struct Collected {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::string bytes;
-  bool ended = false;
-  std::optional<Error> error;
-
-  StreamHandler handler() {
-    StreamHandler handler;
-    handler.on_start = [](const Response& response) { EXPECT_EQ(response.status, 200); };
-    handler.on_bytes = [this](std::string_view piece) {
-      const std::scoped_lock lock(mutex);
-      bytes += piece;
-      changed.notify_all();
-    };
-    handler.on_end = [this](std::optional<Error> reason) {
-      const std::scoped_lock lock(mutex);
-      ended = true;
-      error = std::move(reason);
-      changed.notify_all();
-    };
-    return handler;
-  }
-  template <class Condition>
-  bool wait(Condition condition) {
-    std::unique_lock lock(mutex);
-    return changed.wait_for(lock, std::chrono::seconds(20), condition);
-  }
-};
-
-// Hands the stream of the only request to the test.
-struct Streaming {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::shared_ptr<ServerStream> stream;
-  bool closed = false;
-
-  Handler handler() {
-    return [this](const ServerRequest&, const Reply& reply) {
-      auto opened = reply.stream({200, "", "application/json", {}}, [this] {
-        const std::scoped_lock lock(mutex);
-        closed = true;
-        changed.notify_all();
-      });
-      const std::scoped_lock lock(mutex);
-      stream = std::move(opened);
-      changed.notify_all();
-    };
-  }
-  std::shared_ptr<ServerStream> wait_for_stream() {
-    std::unique_lock lock(mutex);
-    changed.wait_for(lock, std::chrono::seconds(20), [&] { return stream != nullptr; });
-    return stream;
-  }
-  bool wait_for_close() {
-    std::unique_lock lock(mutex);
-    return changed.wait_for(lock, std::chrono::seconds(20), [&] { return closed; });
-  }
-};
-
 TEST_F(ServerTest, AStreamArrivesPieceByPieceAndEndsInOrder) {
-  Streaming streaming;
-  Collected collected;
-  const auto port = start(streaming.handler());
+  const auto port = start(streaming_.handler());
   Request request;
   request.url = url(port, "/watch");
-  client_.open(std::move(request), collected.handler());
-  const auto stream = streaming.wait_for_stream();
+  client_.open(std::move(request), collected_.handler());
+  const auto stream = streaming_.wait_for_stream();
   ASSERT_TRUE(stream);
   EXPECT_TRUE(stream->send("one\n"));
-  EXPECT_TRUE(collected.wait([&] { return collected.bytes == "one\n"; }));
+  EXPECT_TRUE(collected_.wait([&] { return collected_.bytes == "one\n"; }));
   EXPECT_TRUE(stream->send("two\n"));
   stream->end();
   EXPECT_FALSE(stream->send("late\n"));
-  EXPECT_TRUE(collected.wait([&] { return collected.ended; }));
-  EXPECT_EQ(collected.bytes, "one\ntwo\n");
-  EXPECT_FALSE(collected.error.has_value());
-  EXPECT_TRUE(streaming.wait_for_close());
+  EXPECT_TRUE(collected_.wait([&] { return collected_.ended; }));
+  EXPECT_EQ(collected_.bytes, "one\ntwo\n");
+  EXPECT_FALSE(collected_.error.has_value());
+  EXPECT_TRUE(streaming_.wait_for_close());
   server_->stop();
 }
 
 TEST_F(ServerTest, AStreamLearnsThatItsReaderHasGone) {
-  Streaming streaming;
-  Collected collected;
-  const auto port = start(streaming.handler());
+  const auto port = start(streaming_.handler());
   Request request;
   request.url = url(port, "/watch");
-  const auto id = client_.open(std::move(request), collected.handler());
-  const auto stream = streaming.wait_for_stream();
+  const auto id = client_.open(std::move(request), collected_.handler());
+  const auto stream = streaming_.wait_for_stream();
   ASSERT_TRUE(stream);
   client_.close(id);
-  EXPECT_TRUE(streaming.wait_for_close());
+  EXPECT_TRUE(streaming_.wait_for_close());
   EXPECT_FALSE(stream->is_open());
   EXPECT_FALSE(stream->send("x"));
   server_->stop();
 }
 
 TEST_F(ServerTest, AReaderThatDoesNotReadIsCutOff) {
-  Streaming streaming;
   ServerSettings settings;
   settings.stream_bytes_unread_max = 1u << 20;
-  const auto port = start(streaming.handler(), std::move(settings));
+  const auto port = start(streaming_.handler(), std::move(settings));
   const RawClient raw(port);
   raw.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-  const auto stream = streaming.wait_for_stream();
+  const auto stream = streaming_.wait_for_stream();
   ASSERT_TRUE(stream);
   std::size_t pieces = 0;  // the sockets' own buffers take some megabytes
   while (stream->send(std::string(1u << 19, 'x')) && pieces < 1000) ++pieces;
@@ -297,18 +294,16 @@ TEST_F(ServerTest, AReaderThatDoesNotReadIsCutOff) {
 }
 
 TEST_F(ServerTest, StoppingEndsStreamsAndIdleConnections) {
-  Streaming streaming;
-  Collected collected;
-  const auto port = start(streaming.handler());
+  const auto port = start(streaming_.handler());
   const RawClient idle(port);
   ASSERT_TRUE(idle.connected());
   Request request;
   request.url = url(port, "/watch");
-  client_.open(std::move(request), collected.handler());
-  ASSERT_TRUE(streaming.wait_for_stream());
+  client_.open(std::move(request), collected_.handler());
+  ASSERT_TRUE(streaming_.wait_for_stream());
   server_->stop();
-  EXPECT_TRUE(collected.wait([&] { return collected.ended; }));
-  EXPECT_FALSE(collected.error.has_value());
+  EXPECT_TRUE(collected_.wait([&] { return collected_.ended; }));
+  EXPECT_FALSE(collected_.error.has_value());
   EXPECT_EQ(idle.read_to_end(), "");
   EXPECT_FALSE(RawClient(port).connected());
 }

@@ -25,16 +25,20 @@ constexpr std::uint32_t kWatchSecondsMax = 600;
 constexpr Duration kSilenceMax{90'000};  // bookmarks come about every minute
 constexpr Duration kBackoffBase{800};
 constexpr Duration kBackoffCap{30'000};
-constexpr Duration kShortWatch{1'000};   // an empty watch that ends sooner is an error
+constexpr Duration kGoodWatch{30'000};  // one that lasted ends a row of failures
+constexpr Duration kShortWatch{1'000};  // an empty watch that ends sooner is an error
 
 enum class Kind : std::uint8_t { kNode, kJob, kPod };
 constexpr std::array kKinds{Kind::kNode, Kind::kJob, Kind::kPod};
 
 std::string path_of(Kind kind) {
   switch (kind) {
-    case Kind::kNode: return "/api/v1/nodes";
-    case Kind::kJob: return "/apis/batch/v1/jobs";
-    case Kind::kPod: return "/api/v1/pods";
+    case Kind::kNode:
+      return "/api/v1/nodes";
+    case Kind::kJob:
+      return "/apis/batch/v1/jobs";
+    case Kind::kPod:
+      return "/api/v1/pods";
   }
   return {};
 }
@@ -118,7 +122,8 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
     std::string path = path_of(kind) + "?limit=500&labelSelector=" + selector_;
     if (!token.empty()) path += "&continue=" + percent_encoded(token);
     auto self = shared_from_this();
-    gke::send_authorized(kubernetes_.client(), kubernetes_.tokens(), kubernetes_.request("GET", path),
+    gke::send_authorized(kubernetes_.client(), kubernetes_.tokens(),
+                         kubernetes_.request("GET", path),
                          [self, kind, items](Result<http::Response> answer) {
                            self->listed(kind, std::move(answer), items);
                          });
@@ -138,7 +143,8 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
       for (json::value& item : found->as_array()) items->push_back(std::move(item));
     std::string token;
     std::string version;
-    if (const json::value* metadata = page.if_contains("metadata"); metadata && metadata->is_object()) {
+    if (const json::value* metadata = page.if_contains("metadata");
+        metadata && metadata->is_object()) {
       const auto text = [&](std::string_view key) {
         const json::value* field = metadata->as_object().if_contains(key);
         return field && field->is_string() ? std::string(field->as_string()) : std::string();
@@ -150,11 +156,12 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
       lock.unlock();
       return list(kind, token, items);
     }
+    // What is missing from a list has vanished: one that is not a list must not say so.
+    if (version.empty()) return failed(kind, "a list without a resourceVersion");
     replace(kind, *items);
     Resource& resource = of(kind);
     resource.version = version;
     resource.listed = true;
-    resource.failures = 0;
     trouble_.clear();
     tell_sync();
     watch(kind);
@@ -178,7 +185,8 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
 
   static std::string key_of(const json::object& object) {
     std::string key;
-    if (const json::value* metadata = object.if_contains("metadata"); metadata && metadata->is_object())
+    if (const json::value* metadata = object.if_contains("metadata");
+        metadata && metadata->is_object())
       if (const json::value* space = metadata->as_object().if_contains("namespace");
           space && space->is_string())
         key = std::string(space->as_string());
@@ -193,9 +201,15 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
     if (before != known.end() && before->second != uid) vanish(kind, key, before->second);
     known[key] = uid;
     switch (kind) {
-      case Kind::kNode: on_event_(core::NodeSeen{gke_, node_view(object)}); break;
-      case Kind::kJob: on_event_(core::WorkloadSeen{gke_, workload_view(object)}); break;
-      case Kind::kPod: on_event_(core::PodSeen{gke_, pod_view(object)}); break;
+      case Kind::kNode:
+        on_event_(core::NodeSeen{gke_, node_view(object)});
+        break;
+      case Kind::kJob:
+        on_event_(core::WorkloadSeen{gke_, workload_view(object)});
+        break;
+      case Kind::kPod:
+        on_event_(core::PodSeen{gke_, pod_view(object)});
+        break;
     }
   }
 
@@ -203,11 +217,15 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
     of(kind).known.erase(key);
     const std::string name = key.substr(key.find('/') + 1);
     switch (kind) {
-      case Kind::kNode: on_event_(core::NodeVanished{gke_, model::NodeName(name)}); break;
+      case Kind::kNode:
+        on_event_(core::NodeVanished{gke_, model::NodeName(name)});
+        break;
       case Kind::kJob:
         on_event_(core::WorkloadVanished{gke_, model::WorkloadName(name), uid});
         break;
-      case Kind::kPod: on_event_(core::PodVanished{gke_, model::PodName(name), uid}); break;
+      case Kind::kPod:
+        on_event_(core::PodVanished{gke_, model::PodName(name), uid});
+        break;
     }
   }
 
@@ -259,11 +277,12 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
     if (!token) return failed(kind, token.error().what);
     Resource& resource = of(kind);
     http::Request request = kubernetes_.request(
-        "GET", fmt::format("{}?watch=1&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}"
-                           "&labelSelector={}",
-                           path_of(kind),
-                           kWatchSecondsMin + random_below(kWatchSecondsMax - kWatchSecondsMin),
-                           percent_encoded(resource.version), selector_));
+        "GET",
+        fmt::format("{}?watch=1&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}"
+                    "&labelSelector={}",
+                    path_of(kind),
+                    kWatchSecondsMin + random_below(kWatchSecondsMax - kWatchSecondsMin),
+                    percent_encoded(resource.version), selector_));
     request.headers.emplace_back("Authorization", "Bearer " + *token);
     request.silence_max = kSilenceMax;
     auto self = shared_from_this();
@@ -332,8 +351,9 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
     const std::lock_guard lock(mutex_);
     of(kind).stream = 0;
     if (stopped_) return;
-    const bool too_short =
-        state.events == 0 && std::chrono::steady_clock::now() - state.begun < kShortWatch;
+    const auto lasted = std::chrono::steady_clock::now() - state.begun;
+    if (lasted >= kGoodWatch) of(kind).failures = 0;
+    const bool too_short = state.events == 0 && lasted < kShortWatch;
     if (state.relist || too_short) {
       return failed(kind, state.error.empty() ? "the watch ended at once" : state.error);
     }

@@ -3,9 +3,10 @@
 //
 // A list is consistent (no resourceVersion asked) and paged; a relist replaces everything, with
 // Vanished events for what is gone or has another uid. A watch goes on from the last version seen
-// (bookmarks included) after each orderly end; 410 in either shape, an undecodable line or any other
-// error ends in a relist, with back-off and jitter. Silence longer than the watch may last ends it.
-// Events come on the HTTP client's or the timers' thread, one at a time; after stop() none.
+// (bookmarks included) after each orderly end; 410 in either shape, an undecodable line or any
+// other error ends in a relist, with back-off and jitter. Silence longer than the watch may last
+// ends it. Events come on the HTTP client's or the timers' thread, one at a time; after stop()
+// none.
 #pragma once
 
 #include <functional>

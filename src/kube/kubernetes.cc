@@ -24,8 +24,8 @@ Result<json::object> object_of(const http::Response& response) {
   boost::system::error_code error;
   json::value value = json::parse(response.body, error);
   if (error || !value.is_object())
-    return fail(ErrorKind::kUnknownOutcome, "the answer is not readable: " +
-                                                clean_text(response.body, 200));
+    return fail(ErrorKind::kUnknownOutcome,
+                "the answer is not readable: " + clean_text(response.body, 200));
   return std::move(value.as_object());
 }
 
@@ -47,16 +47,24 @@ Error sort_answer(const http::Response& response, bool change) {
     case 406:
     case 413:
     case 415:
-    case 422: return error(ErrorKind::kInvalid);
-    case 401: return error(ErrorKind::kUnavailable);  // tokens are renewed underneath
-    case 403: return error(ErrorKind::kDenied);
-    case 404: return error(ErrorKind::kNotFound);
+    case 422:
+      return error(ErrorKind::kInvalid);
+    case 401:
+      return error(ErrorKind::kUnavailable);  // tokens are renewed underneath
+    case 403:
+      return error(ErrorKind::kDenied);
+    case 404:
+      return error(ErrorKind::kNotFound);
     case 409:
       return error(reason == "AlreadyExists" ? ErrorKind::kAlreadyExists : ErrorKind::kConflict);
-    case 410: return error(ErrorKind::kNotFound);
-    case 429: return error(ErrorKind::kThrottled);
-    case 503: return error(ErrorKind::kUnavailable);
-    default: break;
+    case 410:
+      return error(ErrorKind::kNotFound);
+    case 429:
+      return error(ErrorKind::kThrottled);
+    case 503:
+      return error(ErrorKind::kUnavailable);
+    default:
+      break;
   }
   if (response.status >= 500)
     return error(change ? ErrorKind::kUnknownOutcome : ErrorKind::kUnavailable);
@@ -83,21 +91,21 @@ void Kubernetes::call(std::string method, const std::string& path, std::string b
   http::Request wanted = request(std::move(method), path);
   if (!body.empty()) wanted.headers.emplace_back("Content-Type", "application/json");
   wanted.body = std::move(body);
-  gke::send_authorized(client_, tokens_, std::move(wanted),
-                       [change, done = std::move(done)](Result<http::Response> answer) {
-                         if (answer && answer->status / 100 != 2)
-                           return done(std::unexpected(sort_answer(*answer, change)));
-                         if (!answer && !change && answer.error().kind == ErrorKind::kUnknownOutcome)
-                           return done(fail(ErrorKind::kUnavailable, answer.error().what));
-                         done(std::move(answer));
-                       });
+  gke::send_authorized(
+      client_, tokens_, std::move(wanted),
+      [change, done = std::move(done)](Result<http::Response> answer) {
+        if (answer && answer->status / 100 != 2)
+          return done(std::unexpected(sort_answer(*answer, change)));
+        if (!answer && !change && answer.error().kind == ErrorKind::kUnknownOutcome)
+          return done(fail(ErrorKind::kUnavailable, answer.error().what));
+        done(std::move(answer));
+      });
 }
 
 void Kubernetes::create_workload(const WorkloadSpec& spec, On<core::WorkloadCreated> done) {
   if (!needs_service(spec)) return create_job(spec, std::move(done));
   call("POST", "/api/v1/namespaces/" + spec.cluster.kubernetes_namespace + "/services",
-       render_service(spec),
-       [this, spec, done = std::move(done)](Result<http::Response> answer) {
+       render_service(spec), [this, spec, done = std::move(done)](Result<http::Response> answer) {
          if (!answer && answer.error().kind != ErrorKind::kAlreadyExists) {
            // Without its service the Job was not sent: whatever became of the service, repeat.
            Error error = answer.error();
@@ -109,8 +117,8 @@ void Kubernetes::create_workload(const WorkloadSpec& spec, On<core::WorkloadCrea
 }
 
 void Kubernetes::create_job(const WorkloadSpec& spec, On<core::WorkloadCreated> done) {
-  call("POST", jobs_path(spec.cluster.kubernetes_namespace) + "?fieldManager=falcon", render_job(spec),
-       [this, spec, done = std::move(done)](Result<http::Response> answer) {
+  call("POST", jobs_path(spec.cluster.kubernetes_namespace) + "?fieldManager=falcon",
+       render_job(spec), [this, spec, done = std::move(done)](Result<http::Response> answer) {
          if (!answer && answer.error().kind == ErrorKind::kAlreadyExists) return adopt(spec, done);
          if (!answer) return done(std::unexpected(answer.error()));
          auto job = object_of(*answer);
@@ -123,33 +131,40 @@ void Kubernetes::create_job(const WorkloadSpec& spec, On<core::WorkloadCreated> 
 
 // The name is taken: by our own earlier request, or by somebody else's object.
 void Kubernetes::adopt(const WorkloadSpec& spec, On<core::WorkloadCreated> done) {
-  call("GET", jobs_path(spec.cluster.kubernetes_namespace) + "/" + spec.name.value(), {},
-       [spec, done = std::move(done)](Result<http::Response> answer) {
-         if (!answer) return done(fail(ErrorKind::kUnknownOutcome, answer.error().what));
-         auto job = object_of(*answer);
-         if (!job) return done(std::unexpected(job.error()));
-         if (!is_attempt(*job, spec.installation, spec.job.id, spec.attempt))
-           return done(fail(ErrorKind::kAlreadyExists,
-                            "a Job named " + spec.name.value() + " exists and is not Falcon's"));
-         if (workload_view(*job).deleting)
-           return done(fail(ErrorKind::kUnavailable, "the Job of that name is still being deleted"));
-         done(core::WorkloadCreated{uid_of(*job)});
-       });
+  call(
+      "GET", jobs_path(spec.cluster.kubernetes_namespace) + "/" + spec.name.value(), {},
+      [spec, done = std::move(done)](Result<http::Response> answer) {
+        if (!answer) return done(fail(ErrorKind::kUnknownOutcome, answer.error().what));
+        auto job = object_of(*answer);
+        if (!job) return done(std::unexpected(job.error()));
+        if (!is_attempt(*job, spec.installation, spec.job.id, spec.attempt))
+          return done(fail(ErrorKind::kAlreadyExists,
+                           "a Job named " + spec.name.value() + " exists and is not Falcon's"));
+        if (workload_view(*job).deleting)
+          return done(fail(ErrorKind::kUnavailable, "the Job of that name is still being deleted"));
+        done(core::WorkloadCreated{uid_of(*job)});
+      });
 }
 
 void Kubernetes::delete_workload(const std::string& kube_namespace, const model::WorkloadName& name,
                                  const model::Uid& uid, On<std::monostate> done) {
-  json::object options{{"apiVersion", "v1"},
-                       {"kind", "DeleteOptions"},
-                       {"propagationPolicy", "Foreground"}};
+  json::object options{
+      {"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", "Foreground"}};
   if (!uid.empty()) options["preconditions"] = {{"uid", uid.value()}};
-  // The service of several hosts has the Job's name and goes with it; most Jobs have none.
+  // The service of several hosts has the Job's name; most Jobs have none. It goes first, so that a
+  // repetition of this call finds it while the Job is there to be asked for; being refused it alone
+  // does not keep the Job.
+  const std::string job = jobs_path(kube_namespace) + "/" + name.value();
   call("DELETE", "/api/v1/namespaces/" + kube_namespace + "/services/" + name.value(), {},
-       [](Result<http::Response>) {});
-  call("DELETE", jobs_path(kube_namespace) + "/" + name.value(), json::serialize(options),
-       [done = std::move(done)](Result<http::Response> answer) {
-         if (!answer) return done(std::unexpected(answer.error()));
-         done(std::monostate{});
+       [this, job, body = json::serialize(options),
+        done = std::move(done)](Result<http::Response> service) {
+         const bool again = !service && service.error().kind != ErrorKind::kNotFound &&
+                            service.error().kind != ErrorKind::kDenied;
+         if (again) return done(std::unexpected(service.error()));
+         call("DELETE", job, body, [done](Result<http::Response> answer) {
+           if (!answer) return done(std::unexpected(answer.error()));
+           done(std::monostate{});
+         });
        });
 }
 

@@ -115,7 +115,8 @@ core::NodeView node_view(const json::object& node) {
     std::from_chars(maintenance.data(), maintenance.data() + maintenance.size(), seconds);
     if (seconds > 0) view.maintenance_at = wall_time_from_unix_ms(seconds * 1'000);
   }
-  view.usable_until = time(child(metadata, "annotations"), "node.gke.io/machine-termination-datetime");
+  view.usable_until =
+      time(child(metadata, "annotations"), "node.gke.io/machine-termination-datetime");
   return view;
 }
 

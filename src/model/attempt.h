@@ -12,18 +12,31 @@
 
 namespace falcon::model {
 
-enum class AttemptOutcome : std::uint8_t { kOpen, kSucceeded, kFailed, kTimeout, kAborted, kRefused };
+enum class AttemptOutcome : std::uint8_t {
+  kOpen,
+  kSucceeded,
+  kFailed,
+  kTimeout,
+  kAborted,
+  kRefused
+};
 inline constexpr std::array kAllAttemptOutcomes{
     AttemptOutcome::kOpen,    AttemptOutcome::kSucceeded, AttemptOutcome::kFailed,
     AttemptOutcome::kTimeout, AttemptOutcome::kAborted,   AttemptOutcome::kRefused};
 constexpr std::string_view to_string(AttemptOutcome outcome) {
   switch (outcome) {
-    case AttemptOutcome::kOpen: return "open";
-    case AttemptOutcome::kSucceeded: return "succeeded";
-    case AttemptOutcome::kFailed: return "failed";
-    case AttemptOutcome::kTimeout: return "timeout";
-    case AttemptOutcome::kAborted: return "aborted";
-    case AttemptOutcome::kRefused: return "refused";
+    case AttemptOutcome::kOpen:
+      return "open";
+    case AttemptOutcome::kSucceeded:
+      return "succeeded";
+    case AttemptOutcome::kFailed:
+      return "failed";
+    case AttemptOutcome::kTimeout:
+      return "timeout";
+    case AttemptOutcome::kAborted:
+      return "aborted";
+    case AttemptOutcome::kRefused:
+      return "refused";
   }
   std::abort();
 }
@@ -35,7 +48,8 @@ constexpr std::optional<AttemptOutcome> attempt_outcome_from_string(std::string_
 
 struct AttemptRow {
   JobId job;
-  std::uint32_t number = 0;  // from 1; the Kubernetes Job is workload_name(installation, job, number)
+  std::uint32_t number =
+      0;  // from 1; the Kubernetes Job is workload_name(installation, job, number)
   ClusterId cluster;
   PoolName pool;
   Uid uid;  // of the Kubernetes Job; empty until its create was answered or looked up

@@ -20,9 +20,12 @@ inline constexpr std::array kAllClusterStatuses{ClusterStatus::kActive, ClusterS
                                                 ClusterStatus::kOffline};
 constexpr std::string_view to_string(ClusterStatus status) {
   switch (status) {
-    case ClusterStatus::kActive: return "active";
-    case ClusterStatus::kMaintenance: return "maintenance";
-    case ClusterStatus::kOffline: return "offline";
+    case ClusterStatus::kActive:
+      return "active";
+    case ClusterStatus::kMaintenance:
+      return "maintenance";
+    case ClusterStatus::kOffline:
+      return "offline";
   }
   std::abort();
 }
@@ -34,8 +37,8 @@ constexpr std::optional<ClusterStatus> cluster_status_from_string(std::string_vi
 
 // Unique: id, and (project, location, name, tpu_type).
 struct ClusterRow {
-  ClusterId id;  // UUID
-  std::string name;      // the GKE cluster's name; `falcon` commands take it, too
+  ClusterId id;      // UUID
+  std::string name;  // the GKE cluster's name; `falcon` commands take it, too
   std::string project;
   std::string location;  // region or zone of the control plane
   std::string zone;      // where node pools and the reservation are; equals location if zonal

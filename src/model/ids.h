@@ -9,16 +9,17 @@
 
 namespace falcon::model {
 
-using JobId = StrongId<struct JobIdTag>;            // opaque, 1-63 characters of [a-z0-9-]
-using ClusterId = StrongId<struct ClusterIdTag>;    // a row of `clusters` (UUID)
-using Actor = StrongId<struct ActorTag>;            // the user a job is charged to
-using PoolName = StrongId<struct PoolNameTag>;      // a GKE node pool, at most 40 characters
+using JobId = StrongId<struct JobIdTag>;                // opaque, 1-63 characters of [a-z0-9-]
+using ClusterId = StrongId<struct ClusterIdTag>;        // a row of `clusters` (UUID)
+using Actor = StrongId<struct ActorTag>;                // the user a job is charged to
+using PoolName = StrongId<struct PoolNameTag>;          // a GKE node pool, at most 40 characters
 using WorkloadName = StrongId<struct WorkloadNameTag>;  // a Kubernetes Job
-using Uid = StrongId<struct UidTag>;                // identity of a Kubernetes object
+using Uid = StrongId<struct UidTag>;                    // identity of a Kubernetes object
 using NodeName = StrongId<struct NodeNameTag>;
 using PodName = StrongId<struct PodNameTag>;
 using OperationName = StrongId<struct OperationNameTag>;
-using Installation = StrongId<struct InstallationTag>;  // one deployment of Falcon, 1-20 of [a-z0-9-]
+using Installation =
+    StrongId<struct InstallationTag>;  // one deployment of Falcon, 1-20 of [a-z0-9-]
 
 // One GKE cluster. Several rows of `clusters` (one per TPU type) may name the same one, and all
 // that concerns the cloud (operations, listings, ownership, sweeps) is keyed by it, not by the row.

@@ -30,19 +30,32 @@
 
 namespace falcon::model {
 
-enum class JobStatus : std::uint8_t { kPending, kRunning, kSucceeded, kFailed, kAborting, kAborted };
-inline constexpr std::array kAllJobStatuses{JobStatus::kPending,  JobStatus::kRunning,
+enum class JobStatus : std::uint8_t {
+  kPending,
+  kRunning,
+  kSucceeded,
+  kFailed,
+  kAborting,
+  kAborted
+};
+inline constexpr std::array kAllJobStatuses{JobStatus::kPending,   JobStatus::kRunning,
                                             JobStatus::kSucceeded, JobStatus::kFailed,
-                                            JobStatus::kAborting, JobStatus::kAborted};
+                                            JobStatus::kAborting,  JobStatus::kAborted};
 
 constexpr std::string_view to_string(JobStatus status) {
   switch (status) {
-    case JobStatus::kPending: return "Pending";
-    case JobStatus::kRunning: return "Running";
-    case JobStatus::kSucceeded: return "Succeeded";
-    case JobStatus::kFailed: return "Failed";
-    case JobStatus::kAborting: return "Aborting";
-    case JobStatus::kAborted: return "Aborted";
+    case JobStatus::kPending:
+      return "Pending";
+    case JobStatus::kRunning:
+      return "Running";
+    case JobStatus::kSucceeded:
+      return "Succeeded";
+    case JobStatus::kFailed:
+      return "Failed";
+    case JobStatus::kAborting:
+      return "Aborting";
+    case JobStatus::kAborted:
+      return "Aborted";
   }
   std::abort();
 }
@@ -75,25 +88,45 @@ enum class Reason : std::uint8_t {
   kTimeout,
   kInvalidSpec,  // beyond the first specification: a row that no check at submit had seen
 };
-inline constexpr std::array kAllReasons{
-    Reason::kNone,         Reason::kWaiting,     Reason::kProvisioning,    Reason::kClusterBusy,
-    Reason::kWaitingForNode, Reason::kDispatching, Reason::kNodePoolTimeout, Reason::kNodePoolFailed,
-    Reason::kJobSubmitFailed, Reason::kJobFailed,  Reason::kTimeout,         Reason::kInvalidSpec};
+inline constexpr std::array kAllReasons{Reason::kNone,
+                                        Reason::kWaiting,
+                                        Reason::kProvisioning,
+                                        Reason::kClusterBusy,
+                                        Reason::kWaitingForNode,
+                                        Reason::kDispatching,
+                                        Reason::kNodePoolTimeout,
+                                        Reason::kNodePoolFailed,
+                                        Reason::kJobSubmitFailed,
+                                        Reason::kJobFailed,
+                                        Reason::kTimeout,
+                                        Reason::kInvalidSpec};
 
 constexpr std::string_view to_string(Reason reason) {
   switch (reason) {
-    case Reason::kNone: return "";
-    case Reason::kWaiting: return "Waiting";
-    case Reason::kProvisioning: return "Provisioning";
-    case Reason::kClusterBusy: return "ClusterBusy";
-    case Reason::kWaitingForNode: return "WaitingForNode";
-    case Reason::kDispatching: return "Dispatching";
-    case Reason::kNodePoolTimeout: return "NodePoolTimeout";
-    case Reason::kNodePoolFailed: return "NodePoolFailed";
-    case Reason::kJobSubmitFailed: return "JobSubmitFailed";
-    case Reason::kJobFailed: return "JobFailed";
-    case Reason::kTimeout: return "Timeout";
-    case Reason::kInvalidSpec: return "InvalidSpec";
+    case Reason::kNone:
+      return "";
+    case Reason::kWaiting:
+      return "Waiting";
+    case Reason::kProvisioning:
+      return "Provisioning";
+    case Reason::kClusterBusy:
+      return "ClusterBusy";
+    case Reason::kWaitingForNode:
+      return "WaitingForNode";
+    case Reason::kDispatching:
+      return "Dispatching";
+    case Reason::kNodePoolTimeout:
+      return "NodePoolTimeout";
+    case Reason::kNodePoolFailed:
+      return "NodePoolFailed";
+    case Reason::kJobSubmitFailed:
+      return "JobSubmitFailed";
+    case Reason::kJobFailed:
+      return "JobFailed";
+    case Reason::kTimeout:
+      return "Timeout";
+    case Reason::kInvalidSpec:
+      return "InvalidSpec";
   }
   std::abort();
 }
@@ -110,10 +143,14 @@ inline constexpr std::array kAllCleanups{Cleanup::kNone, Cleanup::kPending, Clea
                                          Cleanup::kFailed};
 constexpr std::string_view to_string(Cleanup cleanup) {
   switch (cleanup) {
-    case Cleanup::kNone: return "";
-    case Cleanup::kPending: return "pending";
-    case Cleanup::kDone: return "done";
-    case Cleanup::kFailed: return "failed";
+    case Cleanup::kNone:
+      return "";
+    case Cleanup::kPending:
+      return "pending";
+    case Cleanup::kDone:
+      return "done";
+    case Cleanup::kFailed:
+      return "failed";
   }
   std::abort();
 }
@@ -152,18 +189,18 @@ struct JobState {
   JobStatus status = JobStatus::kPending;
   Reason reason = Reason::kNone;
   Message message;
-  ClusterId cluster;               // chosen cluster; empty while none is
-  PoolName node_pool_name;         // pool made or taken for the job; empty while none is
-  Uid job_uid;                     // Kubernetes Job of the last attempt
-  std::uint32_t attempt = 0;       // Kubernetes Jobs made so far
-  std::uint32_t provision = 0;     // node pools asked for so far; goes up before each create
+  ClusterId cluster;            // chosen cluster; empty while none is
+  PoolName node_pool_name;      // pool made or taken for the job; empty while none is
+  Uid job_uid;                  // Kubernetes Job of the last attempt
+  std::uint32_t attempt = 0;    // Kubernetes Jobs made so far
+  std::uint32_t provision = 0;  // node pools asked for so far; goes up before each create
   std::optional<std::int32_t> exit_code;
   std::optional<WallTime> dispatched_at;  // the Job exists and all its nodes are Ready
   std::optional<WallTime> started_at;
   std::optional<WallTime> finished_at;
   std::optional<WallTime> aborted_at;
   Cleanup cleanup = Cleanup::kNone;
-  std::string cleanup_error;       // the cloud's words, appended to the Message
+  std::string cleanup_error;  // the cloud's words, appended to the Message
   friend bool operator==(const JobState&, const JobState&) = default;
 };
 

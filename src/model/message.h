@@ -14,32 +14,33 @@ namespace falcon::model {
 
 // The strings are stored and served: add, never rename.
 enum class MessageCode : std::uint8_t {
-  kNone,                 // no text (Succeeded)
-  kQueued,               // in a queue; the place is rendered from the queue's published order
-  kQueuePosition,        // position, ahead, names
-  kNoCluster,            // tpu_type
-  kClusterUnavailable,   // cluster, status
-  kCreatingPool,         // supply
-  kReservationBusy,      // remaining_slices, needed_slices
-  kReservationUnknown,   // reservation, words
-  kOutOfCapacity,        // words, retry_at
-  kCloudBusy,            // cluster, words
-  kWaitingForNodes,      // pool, registered, expected, ready
-  kDispatching,          //
-  kPodsStarting,         // started, expected, words
-  kRunning,              // active, expected
-  kPoolTimeout,          // limit_minutes, words
-  kPoolFailed,           // words
-  kSubmitFailed,         // words
-  kPodTerminated,        // container_reason, exit_code, pod
-  kJobFailed,            // words
-  kStartTimeout,         // limit_minutes, words
-  kTimeout,              // timeout_seconds
-  kInvalidSpec,          // words
-  kAborting,             //
-  kAborted,              //
+  kNone,                // no text (Succeeded)
+  kQueued,              // in a queue; the place is rendered from the queue's published order
+  kQueuePosition,       // position, ahead, names
+  kNoCluster,           // tpu_type
+  kClusterUnavailable,  // cluster, status
+  kCreatingPool,        // supply
+  kReservationBusy,     // remaining_slices, needed_slices
+  kReservationUnknown,  // reservation, words
+  kOutOfCapacity,       // words, retry_at
+  kCloudBusy,           // cluster, words
+  kWaitingForNodes,     // pool, registered, expected, ready
+  kDispatching,         //
+  kPodsStarting,        // started, expected, words
+  kRunning,             // active, expected
+  kPoolTimeout,         // limit_minutes, words
+  kPoolFailed,          // words
+  kSubmitFailed,        // words
+  kPodTerminated,       // container_reason, exit_code, pod
+  kJobFailed,           // words
+  kStartTimeout,        // limit_minutes, words
+  kTimeout,             // timeout_seconds
+  kInvalidSpec,         // words
+  kAborting,            //
+  kAborted,             //
 };
-inline constexpr std::uint8_t kMessageCodeCount = static_cast<std::uint8_t>(MessageCode::kAborted) + 1;
+inline constexpr std::uint8_t kMessageCodeCount =
+    static_cast<std::uint8_t>(MessageCode::kAborted) + 1;
 
 std::string_view to_string(MessageCode code);
 std::optional<MessageCode> message_code_from_string(std::string_view text);

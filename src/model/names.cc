@@ -12,8 +12,8 @@ namespace {
 // The parts are joined by a character that none of them may contain.
 std::string name_of(std::string_view kind, const Installation& installation, const JobId& job,
                     std::uint32_t number) {
-  const Sha256 digest = sha256(
-      fmt::format("{}\n{}\n{}\n{}", kind, installation.value(), job.value(), number));
+  const Sha256 digest =
+      sha256(fmt::format("{}\n{}\n{}\n{}", kind, installation.value(), job.value(), number));
   return std::string(kPoolPrefix) + base32_lower(digest).substr(0, 26);
 }
 

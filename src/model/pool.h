@@ -32,10 +32,14 @@ inline constexpr std::array kAllPoolPhases{PoolPhase::kIntended, PoolPhase::kAcc
                                            PoolPhase::kReady, PoolPhase::kCondemned};
 constexpr std::string_view to_string(PoolPhase phase) {
   switch (phase) {
-    case PoolPhase::kIntended: return "intended";
-    case PoolPhase::kAccepted: return "accepted";
-    case PoolPhase::kReady: return "ready";
-    case PoolPhase::kCondemned: return "condemned";
+    case PoolPhase::kIntended:
+      return "intended";
+    case PoolPhase::kAccepted:
+      return "accepted";
+    case PoolPhase::kReady:
+      return "ready";
+    case PoolPhase::kCondemned:
+      return "condemned";
   }
   std::abort();
 }
@@ -51,17 +55,18 @@ struct PoolRow {
   ClusterId cluster;
   Shape shape;
   SupplyMode supply = SupplyMode::kOnDemand;
-  Reservation reservation;       // empty unless supply is reservation
-  JobId owner;                   // the job it was made for
-  std::uint32_t provision = 0;   // of that job; name = pool_name(installation, owner, provision)
+  Reservation reservation;      // empty unless supply is reservation
+  JobId owner;                  // the job it was made for
+  std::uint32_t provision = 0;  // of that job; name = pool_name(installation, owner, provision)
   PoolPhase phase = PoolPhase::kIntended;
-  JobId serves;                  // the job that has it now; empty: free
+  JobId serves;                      // the job that has it now; empty: free
   std::uint32_t serves_attempt = 0;  // that job's attempt here; 0: none was dispatched
   WallTime intent_at{};
   WallTime phase_since{};
   std::optional<WallTime> accepted_at;  // NodePoolTimeout counts from here
-  std::optional<WallTime> usable_until;  // machines with an end date (flex-start); empty: none known
-  std::string last_error;        // the cloud's words
+  std::optional<WallTime>
+      usable_until;        // machines with an end date (flex-start); empty: none known
+  std::string last_error;  // the cloud's words
   friend bool operator==(const PoolRow&, const PoolRow&) = default;
 };
 

@@ -15,9 +15,12 @@ inline constexpr std::array kAllSupplyModes{SupplyMode::kReservation, SupplyMode
 
 constexpr std::string_view to_string(SupplyMode mode) {
   switch (mode) {
-    case SupplyMode::kReservation: return "reservation";
-    case SupplyMode::kOnDemand: return "on-demand";
-    case SupplyMode::kFlexStart: return "flex-start";
+    case SupplyMode::kReservation:
+      return "reservation";
+    case SupplyMode::kOnDemand:
+      return "on-demand";
+    case SupplyMode::kFlexStart:
+      return "flex-start";
   }
   std::abort();
 }

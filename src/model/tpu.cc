@@ -164,8 +164,8 @@ Result<Slice> find_slice(std::string_view type, std::string_view topology) {
   std::uint64_t chips = 1;
   if (dimensions)
     for (const std::uint32_t d : *dimensions) chips *= d;
-  const bool named = std::ranges::find(generation->topologies, topology) !=
-                     generation->topologies.end();
+  const bool named =
+      std::ranges::find(generation->topologies, topology) != generation->topologies.end();
   if (!dimensions || (!named && !is_made_of_cubes(*generation, *dimensions, chips)))
     return fail(ErrorKind::kInvalid,
                 fmt::format("topology \"{}\" is not offered for {}; offered: {}",

@@ -23,15 +23,16 @@ struct TpuMachine {
 enum class SlicePlacement : std::uint8_t { kCompact, kWorkloadPolicy };
 
 struct TpuGeneration {
-  std::string_view type;                // what people write: "v6e"
-  std::string_view accelerator_label;   // value of cloud.google.com/gke-tpu-accelerator
-  std::string_view accelerator_prefix;  // prefix of TPU_ACCELERATOR_TYPE; the number after it is cores
-  std::uint32_t dimensions = 0;         // of a topology: 2 or 3
+  std::string_view type;               // what people write: "v6e"
+  std::string_view accelerator_label;  // value of cloud.google.com/gke-tpu-accelerator
+  std::string_view
+      accelerator_prefix;        // prefix of TPU_ACCELERATOR_TYPE; the number after it is cores
+  std::uint32_t dimensions = 0;  // of a topology: 2 or 3
   std::uint32_t cores_per_chip = 0;
-  std::uint32_t chips_max = 0;          // of one slice
-  bool sorted_dimensions = false;       // A <= B <= C is required
-  bool flex_start = false;              // can be had by flex-start
-  std::string_view disk_type;           // boot disk that Falcon asks for
+  std::uint32_t chips_max = 0;     // of one slice
+  bool sorted_dimensions = false;  // A <= B <= C is required
+  bool flex_start = false;         // can be had by flex-start
+  std::string_view disk_type;      // boot disk that Falcon asks for
   SlicePlacement placement = SlicePlacement::kCompact;
   std::span<const TpuMachine> machines;          // the last one serves multi-host slices
   std::span<const std::string_view> topologies;  // those with a name; 3-D ones go on in cubes of 4
@@ -40,9 +41,9 @@ struct TpuGeneration {
 // One slice of one generation: the machines that a job gets.
 struct Slice {
   const TpuGeneration* generation = nullptr;
-  std::string topology;            // canonical: "4x4"
+  std::string topology;  // canonical: "4x4"
   std::uint32_t chips = 0;
-  std::uint32_t hosts = 0;         // nodes of the pool = completions = parallelism = pods
+  std::uint32_t hosts = 0;  // nodes of the pool = completions = parallelism = pods
   std::uint32_t chips_per_host = 0;
   std::string_view machine_type;
   bool multi_host() const { return hosts > 1; }

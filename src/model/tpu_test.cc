@@ -24,10 +24,14 @@ TEST(TpuCatalog, CountsHostsFromChipsAndNeverFromCores) {
 
 TEST(TpuCatalog, KnowsSingleHostSlices) {
   for (const auto& [type, topology, machine, chips] :
-       {std::tuple{"v6e", "1x1", "ct6e-standard-1t", 1U}, {"v6e", "2x2", "ct6e-standard-4t", 4U},
-        {"v6e", "2x4", "ct6e-standard-8t", 8U}, {"v5e", "2x4", "ct5lp-hightpu-8t", 8U},
-        {"v5p", "2x2x1", "ct5p-hightpu-4t", 4U}, {"v7x", "2x2x1", "tpu7x-standard-4t", 4U},
-        {"v7x", "1x1x1", "tpu7x-standard-1t", 1U}, {"v4", "2x2x1", "ct4p-hightpu-4t", 4U}}) {
+       {std::tuple{"v6e", "1x1", "ct6e-standard-1t", 1U},
+        {"v6e", "2x2", "ct6e-standard-4t", 4U},
+        {"v6e", "2x4", "ct6e-standard-8t", 8U},
+        {"v5e", "2x4", "ct5lp-hightpu-8t", 8U},
+        {"v5p", "2x2x1", "ct5p-hightpu-4t", 4U},
+        {"v7x", "2x2x1", "tpu7x-standard-4t", 4U},
+        {"v7x", "1x1x1", "tpu7x-standard-1t", 1U},
+        {"v4", "2x2x1", "ct4p-hightpu-4t", 4U}}) {
     const auto slice = find_slice(type, topology);
     ASSERT_TRUE(slice) << type << topology;
     EXPECT_EQ(slice->hosts, 1U);
@@ -38,11 +42,17 @@ TEST(TpuCatalog, KnowsSingleHostSlices) {
 }
 
 TEST(TpuCatalog, HasTheNodeCountsOfThePublishedTables) {
-  for (const auto& [type, topology, hosts] :
-       {std::tuple{"v6e", "4x8", 8U}, {"v6e", "8x8", 16U}, {"v6e", "8x16", 32U},
-        {"v6e", "16x16", 64U}, {"v5p", "2x2x2", 2U}, {"v5p", "2x4x4", 8U}, {"v5p", "4x4x4", 16U},
-        {"v5p", "4x4x8", 32U}, {"v5p", "4x8x8", 64U}, {"v7x", "8x8x8", 128U},
-        {"v7x", "8x16x16", 512U}}) {
+  for (const auto& [type, topology, hosts] : {std::tuple{"v6e", "4x8", 8U},
+                                              {"v6e", "8x8", 16U},
+                                              {"v6e", "8x16", 32U},
+                                              {"v6e", "16x16", 64U},
+                                              {"v5p", "2x2x2", 2U},
+                                              {"v5p", "2x4x4", 8U},
+                                              {"v5p", "4x4x4", 16U},
+                                              {"v5p", "4x4x8", 32U},
+                                              {"v5p", "4x8x8", 64U},
+                                              {"v7x", "8x8x8", 128U},
+                                              {"v7x", "8x16x16", 512U}}) {
     const auto slice = find_slice(type, topology);
     ASSERT_TRUE(slice) << type << topology;
     EXPECT_EQ(slice->hosts, hosts) << type << topology;
@@ -50,8 +60,8 @@ TEST(TpuCatalog, HasTheNodeCountsOfThePublishedTables) {
 }
 
 TEST(TpuCatalog, RefusesTopologiesThatDoNotExist) {
-  for (const char* topology : {"4x3", "0x4", "4x4x", "4 x 4", "16", "", "x", "4x4x4", "04x4",
-                               "4X4", "4x4\n", "99999x4", "-4x4", "4x2"})
+  for (const char* topology : {"4x3", "0x4", "4x4x", "4 x 4", "16", "", "x", "4x4x4", "04x4", "4X4",
+                               "4x4\n", "99999x4", "-4x4", "4x2"})
     EXPECT_FALSE(find_slice("v6e", topology)) << topology;
   EXPECT_FALSE(find_slice("v5p", "4x12x4"));   // not in order
   EXPECT_TRUE(find_slice("v4", "4x12x4"));     // v4 takes any order

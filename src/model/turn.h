@@ -20,8 +20,9 @@ struct QueueKey {
 struct TurnRow {
   QueueKey queue;
   Actor actor;
-  std::uint64_t turn = 0;  // rises by one with each job served in this queue; the largest is the last
-  JobId job;               // who it was
+  std::uint64_t turn =
+      0;      // rises by one with each job served in this queue; the largest is the last
+  JobId job;  // who it was
   friend bool operator==(const TurnRow&, const TurnRow&) = default;
 };
 

@@ -25,7 +25,8 @@ class Complaints {
     list_.push_back({std::move(field), fmt::format(format, std::forward<Args>(args)...)});
   }
   void range(std::string field, std::int64_t value, std::int64_t low, std::int64_t high) {
-    if (value < low || value > high) add(std::move(field), "{} is not in {} to {}", value, low, high);
+    if (value < low || value > high)
+      add(std::move(field), "{} is not in {} to {}", value, low, high);
   }
   std::vector<FieldError> take() { return std::move(list_); }
 
@@ -47,9 +48,8 @@ bool is_label_key(std::string_view key) {
     const std::string_view prefix = key.substr(0, slash);
     name = key.substr(slash + 1);
     if (prefix.empty() || prefix.size() > 253) return false;
-    if (!std::ranges::all_of(prefix, [](char c) {
-          return is_lower(c) || is_digit(c) || c == '-' || c == '.';
-        }))
+    if (!std::ranges::all_of(
+            prefix, [](char c) { return is_lower(c) || is_digit(c) || c == '-' || c == '.'; }))
       return false;
   }
   if (name.empty() || name.size() > 63 || name.find('/') != std::string_view::npos) return false;
@@ -125,12 +125,13 @@ void check_slice(Complaints& complaints, const JobSpec& spec) {
   }
   const TpuGeneration* generation = find_tpu_generation(spec.tpu_type);
   const auto slice = find_slice(spec.tpu_type, spec.topology);
-  if (!slice) complaints.add(generation == nullptr ? "spec.tpu_type" : "spec.topology", "{}",
-                             slice.error().what);
+  if (!slice)
+    complaints.add(generation == nullptr ? "spec.tpu_type" : "spec.topology", "{}",
+                   slice.error().what);
   if (generation != nullptr && !generation->flex_start &&
       spec.supply_mode == SupplyMode::kFlexStart)
-    complaints.add("spec.supply_mode", "flex-start does not exist for {}; use reservation or on-demand",
-                   spec.tpu_type);
+    complaints.add("spec.supply_mode",
+                   "flex-start does not exist for {}; use reservation or on-demand", spec.tpu_type);
 }
 
 }  // namespace
@@ -138,11 +139,11 @@ void check_slice(Complaints& complaints, const JobSpec& spec) {
 std::vector<FieldError> validate_job(const JobRow& job) {
   Complaints complaints;
   if (!is_dns_label(job.name))
-    complaints.add("name", "{} is no name: 1 to {} characters a-z, 0-9 and -, neither first nor last a -",
+    complaints.add("name",
+                   "{} is no name: 1 to {} characters a-z, 0-9 and -, neither first nor last a -",
                    shown(job.name), kNameLengthMax);
   const std::string& actor = job.actor.value();
-  if (actor.empty() || actor.size() > kActorLengthMax ||
-      !std::ranges::all_of(actor, [](char c) {
+  if (actor.empty() || actor.size() > kActorLengthMax || !std::ranges::all_of(actor, [](char c) {
         return is_alnum(c) || c == '-' || c == '_' || c == '.' || c == '@';
       }))
     complaints.add("actor", "{} is no actor: 1 to {} characters a-z, A-Z, 0-9 and ._@-",
@@ -183,13 +184,13 @@ std::vector<FieldError> validate_job(const JobRow& job) {
 std::vector<FieldError> validate_cluster(const ClusterRow& cluster) {
   Complaints complaints;
   const auto required = [&](const char* field, const std::string& value, std::size_t length_max) {
-    if (value.empty()) complaints.add(field, "is missing");
-    else if (value.size() > length_max ||
-             !std::ranges::all_of(value, [](char c) {
+    if (value.empty())
+      complaints.add(field, "is missing");
+    else if (value.size() > length_max || !std::ranges::all_of(value, [](char c) {
                return is_lower(c) || is_digit(c) || c == '-' || c == ':' || c == '.';
              }))
-      complaints.add(field, "{} is not valid: at most {} characters a-z, 0-9, - and .", shown(value),
-                     length_max);
+      complaints.add(field, "{} is not valid: at most {} characters a-z, 0-9, - and .",
+                     shown(value), length_max);
   };
   required("name", cluster.name, 40);
   required("project", cluster.project, 63);
@@ -197,8 +198,7 @@ std::vector<FieldError> validate_cluster(const ClusterRow& cluster) {
   required("zone", cluster.zone, 40);
   if (cluster.gcs_bucket.empty())
     complaints.add("gcs_bucket", "is missing; logs and results go there");
-  else if (cluster.gcs_bucket.size() > 222 ||
-           !std::ranges::all_of(cluster.gcs_bucket, [](char c) {
+  else if (cluster.gcs_bucket.size() > 222 || !std::ranges::all_of(cluster.gcs_bucket, [](char c) {
              return is_lower(c) || is_digit(c) || c == '-' || c == '_' || c == '.';
            }))
     complaints.add("gcs_bucket", "{} is no bucket name: a-z, 0-9, -, _ and .",
@@ -206,7 +206,8 @@ std::vector<FieldError> validate_cluster(const ClusterRow& cluster) {
   if (find_tpu_generation(cluster.tpu_type) == nullptr)
     complaints.add("tpu_type", "{}", find_slice(cluster.tpu_type, "").error().what);
   if (!is_dns_label(cluster.kubernetes_namespace))
-    complaints.add("kubernetes_namespace", "{} is no namespace", shown(cluster.kubernetes_namespace));
+    complaints.add("kubernetes_namespace", "{} is no namespace",
+                   shown(cluster.kubernetes_namespace));
   if (!cluster.service_account.empty() && !is_dns_label(cluster.service_account))
     complaints.add("service_account", "{} is no service account", shown(cluster.service_account));
   return complaints.take();

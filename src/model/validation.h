@@ -12,19 +12,20 @@
 namespace falcon::model {
 
 // Limits, inclusive. The API document and the CLI's help quote these.
-inline constexpr std::size_t kNameLengthMax = 63;            // DNS-1123 label
+inline constexpr std::size_t kNameLengthMax = 63;  // DNS-1123 label
 inline constexpr std::size_t kActorLengthMax = 128;
 inline constexpr std::size_t kImageLengthMax = 1024;
-inline constexpr std::size_t kArgumentsMax = 1000;           // command and args together
+inline constexpr std::size_t kArgumentsMax = 1000;                 // command and args together
 inline constexpr std::size_t kArgumentBytesTotalMax = 128 * 1024;  // well under ARG_MAX of 2 MiB
 inline constexpr std::size_t kEnvironmentMax = 500;
 inline constexpr std::size_t kLabelsMax = 64;
 inline constexpr std::int64_t kTimeoutSecondsMin = 1;
 inline constexpr std::int64_t kTimeoutSecondsMax = 30 * 86'400;
-inline constexpr std::int64_t kFlexTimeoutSecondsMax = 7 * 86'400 - 3'600;  // maxRunDuration 7 days,
-                                                   // less start-up and clean-up
+inline constexpr std::int64_t kFlexTimeoutSecondsMax =
+    7 * 86'400 - 3'600;  // maxRunDuration 7 days,
+                         // less start-up and clean-up
 inline constexpr std::int64_t kGraceSecondsMin = 0;
-inline constexpr std::int64_t kGraceSecondsMax = 3'600;      // what GKE honours on TPU nodes
+inline constexpr std::int64_t kGraceSecondsMax = 3'600;  // what GKE honours on TPU nodes
 inline constexpr std::int64_t kRetriesMax = 10;
 inline constexpr std::int32_t kPriorityMin = -1000;
 inline constexpr std::int32_t kPriorityMax = 1000;

@@ -48,8 +48,9 @@ TEST(ValidateJob, RefusesNamesThatKubernetesWouldRefuse) {
 }
 
 TEST(ValidateJob, RefusesEnvironmentNamesThatKubernetesWouldRefuse) {
-  for (const std::string& name : {std::string("1341"), std::string("MY_VAR=1"), std::string("A B"),
-                                  std::string(), std::string("TPU_NAME"), std::string("FALCON_X")}) {
+  for (const std::string& name :
+       {std::string("1341"), std::string("MY_VAR=1"), std::string("A B"), std::string(),
+        std::string("TPU_NAME"), std::string("FALCON_X")}) {
     JobRow job = good_job();
     job.spec.env = {{"GOOD", "1", "", ""}, {name, "1", "", ""}};
     EXPECT_EQ(complaint(job), "spec.env[1].name") << name;
@@ -117,8 +118,8 @@ TEST(Names, ObeyTheLimitsOfGkeAndNeverMeet) {
   for (int i = 0; i < 200; ++i)
     for (std::uint32_t n = 1; n <= 5; ++n) {
       const JobId job("job-" + std::to_string(i));
-      for (const std::string& name : {pool_name(installation, job, n).value(),
-                                      workload_name(installation, job, n).value()}) {
+      for (const std::string& name :
+           {pool_name(installation, job, n).value(), workload_name(installation, job, n).value()}) {
         EXPECT_EQ(name.size(), 33U);
         EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz234567-"), std::string::npos);
         EXPECT_NE(name.back(), '-');

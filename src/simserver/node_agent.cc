@@ -269,7 +269,8 @@ class NodeAgent::Loop {
   std::thread thread_;  // last: it uses all of the above
 };
 
-NodeAgent::NodeAgent(fs::path data, Reports reports) : data_(std::move(data)) {
+NodeAgent::NodeAgent(const fs::path& data, Reports reports)
+    : data_(fs::absolute(data)) {  // programs run in folders of their own
   end_leftovers(data_ / "pods");
   std::error_code ignored;
   fs::create_directories(data_ / "pods", ignored);

@@ -27,7 +27,7 @@ class NodeAgent {
   };
 
   // Buckets are folders of <data>/buckets. Ends what an earlier agent left running there.
-  NodeAgent(std::filesystem::path data, Reports reports);
+  NodeAgent(const std::filesystem::path& data, Reports reports);
   ~NodeAgent();  // SIGTERM to all, SIGKILL two seconds later
   NodeAgent(const NodeAgent&) = delete;
   NodeAgent& operator=(const NodeAgent&) = delete;

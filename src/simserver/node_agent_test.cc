@@ -166,6 +166,16 @@ TEST_F(NodeAgentTest, RenamedAndDeletedFilesFollowIntoTheBucket) {
   EXPECT_FALSE(fs::exists(bucket / "b"));
 }
 
+TEST_F(NodeAgentTest, ARelativeDataFolderIsTheSameForProgramsInOtherFolders) {
+  agent.reset();
+  data = fs::relative(data);
+  start_agent();
+  EXPECT_TRUE(agent->folder_of("p").is_absolute());
+  agent->start("p", in_bucket("echo a > $BUCKET/a"));
+  EXPECT_EQ(exit_of("p").code, 0);
+  EXPECT_EQ(content(data / "buckets" / "bucket" / "a"), "a\n");
+}
+
 TEST_F(NodeAgentTest, APodSeesWhatWasInTheBucketWhenItStarted) {
   fs::create_directories(data / "buckets" / "bucket" / "in");
   std::ofstream(data / "buckets" / "bucket" / "in" / "x") << "input";

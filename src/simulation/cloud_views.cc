@@ -24,12 +24,18 @@ std::uint32_t number_of(const std::string& text) {
 
 core::PoolStatus status_of(cloudsim::PoolStatus status) {
   switch (status) {
-    case cloudsim::PoolStatus::kProvisioning: return core::PoolStatus::kProvisioning;
-    case cloudsim::PoolStatus::kRunning: return core::PoolStatus::kRunning;
-    case cloudsim::PoolStatus::kRunningWithError: return core::PoolStatus::kRunningWithError;
-    case cloudsim::PoolStatus::kReconciling: return core::PoolStatus::kReconciling;
-    case cloudsim::PoolStatus::kStopping: return core::PoolStatus::kStopping;
-    case cloudsim::PoolStatus::kError: return core::PoolStatus::kError;
+    case cloudsim::PoolStatus::kProvisioning:
+      return core::PoolStatus::kProvisioning;
+    case cloudsim::PoolStatus::kRunning:
+      return core::PoolStatus::kRunning;
+    case cloudsim::PoolStatus::kRunningWithError:
+      return core::PoolStatus::kRunningWithError;
+    case cloudsim::PoolStatus::kReconciling:
+      return core::PoolStatus::kReconciling;
+    case cloudsim::PoolStatus::kStopping:
+      return core::PoolStatus::kStopping;
+    case cloudsim::PoolStatus::kError:
+      return core::PoolStatus::kError;
   }
   return core::PoolStatus::kUnknown;
 }
@@ -135,8 +141,8 @@ core::WorkloadView workload_view(const cloudsim::Object& object, WallTime epoch)
     const bool success = condition.type == "Complete" || condition.type == "SuccessCriteriaMet";
     const bool failure = condition.type == "Failed" || condition.type == "FailureTarget";
     if (!success && !failure) continue;
-    view.verdict = success ? core::WorkloadView::Verdict::kSucceeded
-                           : core::WorkloadView::Verdict::kFailed;
+    view.verdict =
+        success ? core::WorkloadView::Verdict::kSucceeded : core::WorkloadView::Verdict::kFailed;
     view.words = condition.reason + ": " + condition.message;
     view.finished_at = wall_of(condition.since, epoch);
     break;
@@ -155,10 +161,18 @@ core::PodView pod_view(const cloudsim::Object& object, WallTime epoch) {
   view.deleting = object.deletion_at.has_value();
   view.disrupted = pod.disruption.has_value();
   switch (pod.phase) {
-    case cloudsim::PodPhase::kPending: view.phase = core::PodView::Phase::kPending; break;
-    case cloudsim::PodPhase::kRunning: view.phase = core::PodView::Phase::kRunning; break;
-    case cloudsim::PodPhase::kSucceeded: view.phase = core::PodView::Phase::kSucceeded; break;
-    case cloudsim::PodPhase::kFailed: view.phase = core::PodView::Phase::kFailed; break;
+    case cloudsim::PodPhase::kPending:
+      view.phase = core::PodView::Phase::kPending;
+      break;
+    case cloudsim::PodPhase::kRunning:
+      view.phase = core::PodView::Phase::kRunning;
+      break;
+    case cloudsim::PodPhase::kSucceeded:
+      view.phase = core::PodView::Phase::kSucceeded;
+      break;
+    case cloudsim::PodPhase::kFailed:
+      view.phase = core::PodView::Phase::kFailed;
+      break;
   }
   view.waiting = pod.waiting_message.empty() ? pod.waiting_reason
                                              : pod.waiting_reason + ": " + pod.waiting_message;

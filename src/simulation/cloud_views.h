@@ -8,7 +8,8 @@
 
 namespace falcon::simulation {
 
-cloudsim::PoolRequest pool_request(const model::PoolRow& row, const model::Installation& installation);
+cloudsim::PoolRequest pool_request(const model::PoolRow& row,
+                                   const model::Installation& installation);
 core::PoolView pool_view(const cloudsim::PoolRecord& record);
 core::OperationView operation_view(const cloudsim::OperationRecord& record);
 core::ReservationView reservation_view(const cloudsim::ReservationRecord& record);

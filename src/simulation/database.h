@@ -37,6 +37,9 @@ class Database {
   const std::map<model::JobId, model::JobRow>& jobs() const { return jobs_; }
   const std::map<model::PoolName, model::PoolRow>& pools() const { return pools_; }
   core::StateLoaded snapshot() const;
+  bool has_attempt(const model::JobId& job, std::uint32_t number) const {
+    return attempts_.contains({job, number});
+  }
   // Jobs that are not terminal or whose clean-up is not done.
   std::vector<model::JobRow> open_jobs() const;
   std::uint64_t sequence() const { return sequence_; }

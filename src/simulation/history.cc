@@ -52,15 +52,27 @@ std::string object_of(const core::CommandBody& body) {
 }
 
 constexpr std::string_view kCommandNames[] = {
-    "write-job",      "read-job",         "write-state",     "publish-queue",
-    "create-pool",    "delete-pool",      "list-pools",      "read-operation",
+    "write-job",        "read-job",        "write-state",     "publish-queue",
+    "create-pool",      "delete-pool",     "list-pools",      "read-operation",
     "read-reservation", "create-workload", "delete-workload", "look-at-workload"};
 
-constexpr std::string_view kEventNames[] = {
-    "state-loaded",  "cluster",   "cluster-vanished", "clusters-listed", "job",
-    "job-vanished",  "jobs-listed", "kubernetes-synced", "node",          "node-vanished",
-    "workload",      "workload-vanished", "pod",       "pod-vanished",    "clock",
-    "tick",          "done"};
+constexpr std::string_view kEventNames[] = {"state-loaded",
+                                            "cluster",
+                                            "cluster-vanished",
+                                            "clusters-listed",
+                                            "job",
+                                            "job-vanished",
+                                            "jobs-listed",
+                                            "kubernetes-synced",
+                                            "node",
+                                            "node-vanished",
+                                            "workload",
+                                            "workload-vanished",
+                                            "pod",
+                                            "pod-vanished",
+                                            "clock",
+                                            "tick",
+                                            "done"};
 
 std::string describe(const core::Event& event) {
   struct Words {
@@ -83,7 +95,9 @@ std::string describe(const core::Event& event) {
     }
     std::string operator()(const core::NodeSeen& e) const {
       return fmt::format("{} of {}{}", e.node.name, e.node.pool,
-                         e.node.ready ? " Ready" : e.node.unreachable ? " unreachable" : "");
+                         e.node.ready         ? " Ready"
+                         : e.node.unreachable ? " unreachable"
+                                              : "");
     }
     std::string operator()(const core::NodeVanished& e) const { return e.name.value(); }
     std::string operator()(const core::WorkloadSeen& e) const {
@@ -100,9 +114,9 @@ std::string describe(const core::Event& event) {
     std::string operator()(const core::ClockCompared&) const { return {}; }
     std::string operator()(const core::Tick&) const { return {}; }
     std::string operator()(const core::CommandDone& e) const {
-      return fmt::format("#{} {}", e.command,
-                         e.error ? std::string(to_string(e.error->kind)) + ": " + e.error->what
-                                 : "ok");
+      return fmt::format(
+          "#{} {}", e.command,
+          e.error ? std::string(to_string(e.error->kind)) + ": " + e.error->what : "ok");
     }
   };
   return std::visit(Words{}, event);
@@ -117,8 +131,8 @@ std::string describe(const core::Command& command) {
   if (const auto* write = std::get_if<core::WriteState>(&command.body))
     for (const core::StateChange& change : write->changes) {
       if (const auto* pool = std::get_if<core::PutPool>(&change))
-        text += fmt::format(" [pool {} {} serves {}/{}]", pool->row.name, to_string(pool->row.phase),
-                            pool->row.serves, pool->row.serves_attempt);
+        text += fmt::format(" [pool {} {} serves {}/{}]", pool->row.name,
+                            to_string(pool->row.phase), pool->row.serves, pool->row.serves_attempt);
       if (const auto* pool = std::get_if<core::RemovePool>(&change))
         text += fmt::format(" [remove {}]", pool->name);
       if (const auto* turn = std::get_if<core::PutTurn>(&change))
@@ -151,7 +165,8 @@ void History::after(Duration delay, std::function<void()> act) {
 void History::note(std::string_view kind, std::string_view what) {
   if (trace_ != nullptr)
     *trace_ << fmt::format("{:10.3f}  {:<18} {}\n",
-                           static_cast<double>(now_.time_since_epoch().count()) / 1'000.0, kind, what);
+                           static_cast<double>(now_.time_since_epoch().count()) / 1'000.0, kind,
+                           what);
 }
 
 void History::set_up_world() {
@@ -292,13 +307,16 @@ void History::crash() {
 void History::feed(const core::Event& event) {
   if (!core_ || laws_.broken()) return;
   ++result_.decisions;
-  if (trace_ != nullptr) note(std::string("> ") + std::string(kEventNames[event.index()]), describe(event));
+  laws_.told(event);
+  if (trace_ != nullptr)
+    note(std::string("> ") + std::string(kEventNames[event.index()]), describe(event));
   std::vector<core::Command> commands;
   const core::Now now{now_, wall(), entropy_.next()};
   core_->step(event, now, commands);
   if (result_.decisions % 32 == 0) {
     const std::string wrong = core_->check_indexes();
     if (!wrong.empty()) laws_.violate(0, "index: " + wrong);
+    laws_.look_for_idle_slots();
   }
   carry_out(std::move(commands));
 }
@@ -327,6 +345,7 @@ void History::answer(std::uint64_t core_epoch, Duration delay, core::CommandDone
 // One call over the wire: how it fares is drawn here.
 void History::call(core::Command command) {
   laws_.called(command.body.index(), object_of(command.body), now_);
+  laws_.sent(command);
   const TransportFaults& faults = plan_.faults;
   const Duration there = transport_.between(Duration(2), Duration(200));
   const Duration back = transport_.between(Duration(2), Duration(200));
@@ -351,7 +370,8 @@ void History::call(core::Command command) {
     fault(ErrorKind::kUnknownOutcome, kCallDeadline, "no answer (the request was lost)");
     return;
   }
-  // A late write of Falcon's own rows is refused by its number in the term, so it equals a lost one.
+  // A late write of Falcon's own rows is refused by its number in the term, so it equals a lost
+  // one.
   if (late && !is_own_row_write(command)) {
     fault(ErrorKind::kUnknownOutcome, kCallDeadline, "no answer (the request is late)");
     const Duration delay = transport_.between(Duration(1'000), kLateMax);
@@ -363,7 +383,8 @@ void History::call(core::Command command) {
     });
     return;
   }
-  if (lost_reply) fault(ErrorKind::kUnknownOutcome, kCallDeadline, "no answer (the reply was lost)");
+  if (lost_reply)
+    fault(ErrorKind::kUnknownOutcome, kCallDeadline, "no answer (the reply was lost)");
   after(there, [this, epoch, lost_reply, back, command = std::move(command)] {
     if (is_database_call(command) && epoch != epoch_) return;  // fenced by the term
     core::CommandDone done = execute(command);
@@ -402,6 +423,7 @@ Result<core::Payload> History::perform(const core::Command& command) {
       return core::Payload(found->second);
     }
     Result<core::Payload> operator()(const core::WriteState& c) const {
+      h.laws_.rows_removed(c, h.world_);
       h.database_.write(c);
       return core::Payload(std::monostate{});
     }
@@ -458,11 +480,11 @@ Result<core::Payload> History::perform(const core::Command& command) {
 Result<core::Payload> History::create_workload(const core::CreateWorkload& c) {
   const JobPlan& plan = *plans_.at(c.job);
   const auto slice = model::find_slice(plan.row.spec.tpu_type, plan.row.spec.topology);
-  auto labels = std::make_shared<cloudsim::Labels>(cloudsim::Labels{
-      {std::string(model::kManagedByLabel), "falcon"},
-      {std::string(model::kInstallationLabel), installation_.value()},
-      {std::string(model::kJobLabel), c.job.value()},
-      {std::string(model::kAttemptLabel), std::to_string(c.attempt)}});
+  auto labels = std::make_shared<cloudsim::Labels>(
+      cloudsim::Labels{{std::string(model::kManagedByLabel), "falcon"},
+                       {std::string(model::kInstallationLabel), installation_.value()},
+                       {std::string(model::kJobLabel), c.job.value()},
+                       {std::string(model::kAttemptLabel), std::to_string(c.attempt)}});
   cloudsim::JobRequest request;
   request.name = c.name.value();
   request.labels = labels;
@@ -561,11 +583,12 @@ void History::deliver(const model::GkeCluster& gke, Watch& watch, const cloudsim
   MonoTime& last = watch.last_delivery[static_cast<std::size_t>(change.object->kind)];
   const Duration lag = lag_.between(Duration(1), plan_.faults.lag_max);
   last = std::max(last, now_ + lag);
-  queue_.push(Due{last, order_++, [this, gke, epoch = epoch_, generation = watch.generation, change] {
-                    Watch& its = watches_.at(gke);
-                    if (!core_ || epoch != epoch_ || generation != its.generation) return;
-                    give(gke, its, *change.object, change.type == cloudsim::ChangeType::kDeleted);
-                  }});
+  queue_.push(
+      Due{last, order_++, [this, gke, epoch = epoch_, generation = watch.generation, change] {
+            Watch& its = watches_.at(gke);
+            if (!core_ || epoch != epoch_ || generation != its.generation) return;
+            give(gke, its, *change.object, change.type == cloudsim::ChangeType::kDeleted);
+          }});
 }
 
 // Silence until it is noticed, then a relist. Sometimes the loss is reported, sometimes not.
@@ -659,7 +682,8 @@ void History::give(const model::GkeCluster& gke, Watch& watch, const cloudsim::O
       break;
     case cloudsim::Kind::kService:
     case cloudsim::Kind::kEvent:
-    case cloudsim::Kind::kLease: return;
+    case cloudsim::Kind::kLease:
+      return;
   }
   if (deleted)
     known.erase(object.name);

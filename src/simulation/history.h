@@ -25,12 +25,12 @@
 namespace falcon::simulation {
 
 struct HistoryResult {
-  std::string violation;       // empty: all laws were kept
+  std::string violation;  // empty: all laws were kept
   std::uint64_t trace_hash = 0;
   std::uint32_t jobs = 0;
   std::uint32_t crashes = 0;
-  std::uint32_t faults = 0;    // transport faults that struck, and armed ones
-  std::uint64_t decisions = 0; // events processed by the core
+  std::uint32_t faults = 0;     // transport faults that struck, and armed ones
+  std::uint64_t decisions = 0;  // events processed by the core
   Duration simulated{0};
 };
 
@@ -83,7 +83,8 @@ class History {
   void deliver(const model::GkeCluster& gke, Watch& watch, const cloudsim::Change& change);
   void lose_watch(const model::GkeCluster& gke, Watch& watch);
   void relist(const model::GkeCluster& gke);
-  void give(const model::GkeCluster& gke, Watch& watch, const cloudsim::Object& object, bool deleted);
+  void give(const model::GkeCluster& gke, Watch& watch, const cloudsim::Object& object,
+            bool deleted);
   void stop_faults();
   void abort_hopeless();
   bool rests() const;
@@ -108,8 +109,8 @@ class History {
   Database database_;
   cloudsim::World world_;
   std::unique_ptr<core::Core> core_;
-  std::uint64_t epoch_ = 0;          // of the core: rises with each crash
-  std::uint64_t jobs_watch_ = 0;     // generation
+  std::uint64_t epoch_ = 0;       // of the core: rises with each crash
+  std::uint64_t jobs_watch_ = 0;  // generation
   MonoTime last_job_delivery_{};
   std::map<model::GkeCluster, Watch> watches_;
   std::map<model::JobId, const JobPlan*> plans_;

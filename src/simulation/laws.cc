@@ -69,12 +69,20 @@ void Laws::job_written(const JobRow& before, const JobRow& after) {
   if (after.state.message.code == model::MessageCode::kNone && to != JobStatus::kSucceeded)
     violate(11, fmt::format("{} is {} without a message", id, to_string(to)));
   if (to == JobStatus::kFailed && after.state.reason == Reason::kTimeout) {
-    const bool early = !after.state.dispatched_at ||
-                       *after.state.finished_at <
-                           *after.state.dispatched_at +
-                               std::chrono::seconds(after.spec.timeout_seconds);
+    const bool early =
+        !after.state.dispatched_at ||
+        *after.state.finished_at <
+            *after.state.dispatched_at + std::chrono::seconds(after.spec.timeout_seconds);
     if (early) violate(7, fmt::format("{} timed out before its limit", id));
   }
+  if (to == JobStatus::kFailed)
+    for (const std::string& argument : after.state.message.arguments)
+      if (argument.starts_with("no answer"))
+        violate(13, fmt::format("{} failed since a call was not answered", id));
+  const auto ended = ended_by_itself_.find(after.id);
+  if (to == JobStatus::kAborted && ended != ended_by_itself_.end() && after.aborting_at &&
+      ended->second < *after.aborting_at)
+    violate(2, fmt::format("{} had ended before its abort, and is Aborted", id));
   if (to == JobStatus::kAborted)
     for (const auto& [uid, pod] : running_pods_)
       if (pod.job == after.id) violate(10, fmt::format("{} is Aborted and a pod runs", id));
@@ -96,9 +104,11 @@ void Laws::job_written(const JobRow& before, const JobRow& after) {
     holders.insert(after.id);
     acquiring_in_[after.id] = key;
   }
+  count_waiting(before, after);
 }
 
 void Laws::pool_written(const model::PoolRow& row) {
+  served(row);
   if (row.phase != PoolPhase::kCondemned && !row.serves.empty())
     for (const auto& [name, other] : database_->pools())
       if (name != row.name && other.serves == row.serves && other.phase != PoolPhase::kCondemned)
@@ -126,33 +136,110 @@ void Laws::pool_written(const model::PoolRow& row) {
                            row.reservation.name));
 }
 
+// A turn may pass without a pool (the reservation was full, the job was aborted).
 void Laws::turn_written(const model::TurnRow& row) {
-  const auto [at, inserted] = turns_.emplace(std::make_pair(row.queue, row.turn), row.actor);
-  if (!inserted) {
-    if (at->second != row.actor) violate(8, "a turn of a queue was given twice");
-    return;
-  }
-  auto& last = last_turn_[row.queue];
-  const bool twice = row.turn == last.first + 1 && last.second == row.actor;
-  if (row.turn > last.first) last = {row.turn, row.actor};
-  const auto served = database_->jobs().find(row.job);
-  if (!twice || served == database_->jobs().end() || takes_idle_pool(served->second)) return;
-  // Decided when the pool was intended; the rows may have been written much later.
-  const auto intended = std::ranges::find_if(database_->pools(), [&](const auto& entry) {
-    return entry.second.owner == row.job && entry.second.serves == row.job &&
-           entry.second.phase == PoolPhase::kIntended;
+  std::uint64_t& newest = newest_turn_[row.queue];
+  if (row.turn <= newest) return;
+  newest = row.turn;
+  last_served_[row.queue] = {row.job, row.actor};
+}
+
+bool Laws::others_wait(const model::QueueKey& queue, const model::JobRow& served,
+                       WallTime since) const {
+  const auto waiting = waiting_.find(queue);
+  if (waiting == waiting_.end()) return false;
+  return std::ranges::any_of(waiting->second, [&](const model::JobId& id) {
+    const JobRow& other = database_->jobs().at(id);
+    const auto waits = waiting_since_.find(id);
+    return other.actor != served.actor && waits != waiting_since_.end() && waits->second < since;
   });
-  if (intended == database_->pools().end()) return;
-  for (const auto& [id, job] : database_->jobs()) {
-    const bool waits = job.actor != row.actor && job.state.status == JobStatus::kPending &&
-                       job.state.reason == Reason::kWaiting && waiting_since_.contains(id) &&
-                       waiting_since_.at(id) < intended->second.intent_at &&
-                       job.state.cluster == row.queue.cluster &&
-                       model::shape_of(job.spec) == row.queue.shape;
-    if (waits)
-      violate(8, fmt::format("{} was served twice running while {} of {} waits", row.actor.value(),
-                             id.value(), job.actor.value()));
+}
+
+// A pool's row names a job for the first time: that job was served in its queue, at intent_at where
+// the pool was made for it. Nobody is served twice running while others wait.
+void Laws::served(const model::PoolRow& row) {
+  if (row.serves.empty() || !served_.emplace(row.name, row.serves).second) return;
+  const auto found = database_->jobs().find(row.serves);
+  if (found == database_->jobs().end()) return;
+  const model::QueueKey queue{row.cluster, row.shape};
+  Served& last = last_served_[queue];
+  const bool again = last.job == row.serves;  // another pool for the same turn
+  const bool made_for_it = row.owner == row.serves && row.phase == PoolPhase::kIntended;
+  if (!again && made_for_it && last.actor == found->second.actor &&
+      others_wait(queue, found->second, row.intent_at))
+    violate(8, fmt::format("{} was served twice running while others wait for {}",
+                           found->second.actor.value(), to_string(row.shape)));
+  last = {row.serves, found->second.actor};
+}
+
+void Laws::sent(const core::Command& command) {
+  if (const auto* create = std::get_if<core::CreatePool>(&command.body)) {
+    const auto job = database_->jobs().find(create->row.owner);
+    if (!database_->pools().contains(create->row.name))
+      violate(6, fmt::format("{} is created before its row is durable", create->row.name.value()));
+    if (job != database_->jobs().end() && job->second.state.provision < create->row.provision)
+      violate(6, fmt::format("{} is created before its job's row shows it",
+                             create->row.name.value()));
   }
+  if (const auto* create = std::get_if<core::CreateWorkload>(&command.body)) {
+    const auto row = database_->pools().find(create->pool);
+    if (!database_->has_attempt(create->job, create->attempt))
+      violate(3, fmt::format("attempt {} of {} is sent before its row is durable", create->attempt,
+                             create->job.value()));
+    if (told_stopping_.contains(create->pool))
+      violate(7, fmt::format("{} is sent to {}, which is being deleted", create->job.value(),
+                             create->pool.value()));
+    const auto use = pools_.find(create->pool);
+    const bool whole = use != pools_.end() && use->second.all_ready;
+    if (row != database_->pools().end() && row->second.supply != model::SupplyMode::kFlexStart &&
+        !whole)
+      violate(7, fmt::format("{} is sent to a part of the slice {}", create->job.value(),
+                             create->pool.value()));
+  }
+}
+
+void Laws::told(const core::Event& event) {
+  const auto* done = std::get_if<core::CommandDone>(&event);
+  const auto* listing = done == nullptr ? nullptr : std::get_if<core::PoolListing>(&done->payload);
+  if (listing == nullptr) return;
+  for (const core::PoolView& pool : listing->pools)
+    if (pool.status == core::PoolStatus::kStopping) told_stopping_.insert(pool.name);
+}
+
+void Laws::rows_removed(const core::WriteState& write, const cloudsim::World& world) {
+  std::set<model::PoolName> removed;
+  for (const core::StateChange& change : write.changes)
+    if (const auto* remove = std::get_if<core::RemovePool>(&change)) removed.insert(remove->name);
+  if (removed.empty()) return;
+  // A create that comes late, between the listing and this, is the sweep's; hence the 20 s.
+  for (const auto& pool : world.inventory().pools)
+    if (removed.contains(pool.record.name) && pool.record.created_at + Duration(20'000) < now_)
+      violate(6, fmt::format("the row of {} is removed while the pool exists",
+                             pool.record.name.value()));
+}
+
+void Laws::count_waiting(const JobRow& before, const JobRow& after) {
+  const model::Shape shape = model::shape_of(after.spec);
+  if (before.state.reason == Reason::kWaiting && !before.state.cluster.empty())
+    waiting_[{before.state.cluster, shape}].erase(after.id);
+  if (after.state.reason == Reason::kWaiting && !after.state.cluster.empty())
+    waiting_[{after.state.cluster, shape}].insert(after.id);
+  for (const model::ClusterId& cluster : {before.state.cluster, after.state.cluster}) {
+    const model::QueueKey key{cluster, shape};
+    if (acquiring_[key].empty() && !waiting_[key].empty())
+      idle_since_.try_emplace(key, now_);
+    else
+      idle_since_.erase(key);
+  }
+}
+
+void Laws::look_for_idle_slots() {
+  // Longer than any restart, outage or maintenance lasts here; shorter than long runs.
+  constexpr Duration kIdleMax{5'400'000};
+  for (const auto& [key, since] : idle_since_)
+    if (since + kIdleMax < now_)
+      violate(4, fmt::format("the slot of {} {} is given to nobody while jobs wait",
+                             key.cluster.value(), to_string(key.shape)));
 }
 
 void Laws::pod_runs(const cloudsim::Object& object) {
@@ -205,7 +292,8 @@ void Laws::kubernetes_changed(const model::GkeCluster&, const cloudsim::Change& 
       const auto row = database_->pools().find(object.node().pool);
       if (row == database_->pools().end()) return;
       const auto slice = model::find_slice(row->second.shape.type, row->second.shape.topology);
-      const auto ready = std::ranges::count_if(use.ready, [](const auto& node) { return node.second; });
+      const auto ready =
+          std::ranges::count_if(use.ready, [](const auto& node) { return node.second; });
       if (!use.all_ready && slice && ready >= static_cast<std::int64_t>(slice->hosts))
         use.all_ready = now_;
       return;
@@ -215,13 +303,16 @@ void Laws::kubernetes_changed(const model::GkeCluster&, const cloudsim::Change& 
       const model::JobId job(label_of(*object.labels, model::kJobLabel));
       const bool over = cloudsim::find_condition(object.job(), "Complete") != nullptr ||
                         cloudsim::find_condition(object.job(), "Failed") != nullptr;
+      const bool decided = over || cloudsim::find_condition(object.job(), "SuccessCriteriaMet") ||
+                           cloudsim::find_condition(object.job(), "FailureTarget");
+      if (decided && !deleted && !object.deletion_at)
+        ended_by_itself_.try_emplace(job, WallTime{} + now_.time_since_epoch());
       std::set<model::Uid>& live = live_workloads_[job];
       if (deleted || over)
         live.erase(object.uid);
       else
         live.insert(object.uid);
-      if (live.size() > 1)
-        violate(3, fmt::format("{} has two live Kubernetes Jobs", job.value()));
+      if (live.size() > 1) violate(3, fmt::format("{} has two live Kubernetes Jobs", job.value()));
       return;
     }
     case cloudsim::Kind::kPod:
@@ -233,7 +324,8 @@ void Laws::kubernetes_changed(const model::GkeCluster&, const cloudsim::Change& 
       return;
     case cloudsim::Kind::kService:
     case cloudsim::Kind::kEvent:
-    case cloudsim::Kind::kLease: return;
+    case cloudsim::Kind::kLease:
+      return;
   }
 }
 
@@ -251,14 +343,14 @@ void Laws::pool_deleted(const model::GkeCluster&, const cloudsim::PoolRequest& r
     if (!model::is_terminal(status) && status != JobStatus::kAborting)
       violate(7, fmt::format("{} was deleted under {}", request.name.value(), job.value()));
     // An ended job's pods get their grace before the machines go.
-    if (pods > 0 && status == JobStatus::kAborting && row->second.aborting_at) {
-      const WallTime earliest = *row->second.aborting_at +
-                                std::chrono::seconds(row->second.spec.termination_grace_seconds);
-      const WallTime now = wall_time_from_unix_ms(0) + now_.time_since_epoch();
-      if (now < earliest)
-        violate(7, fmt::format("{} was deleted within the grace of {}", request.name.value(),
-                               job.value()));
-    }
+    const std::optional<WallTime> over = status == JobStatus::kAborting
+                                             ? row->second.aborting_at
+                                             : row->second.state.finished_at;
+    const WallTime now = WallTime{} + now_.time_since_epoch();
+    if (pods > 0 && over &&
+        now < *over + std::chrono::seconds(row->second.spec.termination_grace_seconds))
+      violate(7, fmt::format("{} was deleted within the grace of {}", request.name.value(),
+                             job.value()));
   }
 }
 

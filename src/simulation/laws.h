@@ -36,9 +36,18 @@ class Laws : public Database::Watcher {
   // A deletion of a pool that the cloud accepted: laws 6 (others' pools) and 7.
   void pool_deleted(const model::GkeCluster& gke, const cloudsim::PoolRequest& request);
   // A reading of a reservation that the core was given: law 9.
-  void reservation_read(const model::Reservation& id, MonoTime asked, const core::ReservationView& view);
+  void reservation_read(const model::Reservation& id, MonoTime asked,
+                        const core::ReservationView& view);
+  // A command as it leaves: intent before effect, nothing on a partial slice or a dying pool.
+  void sent(const core::Command& command);
+  // What the core was told; only that can be held against it.
+  void told(const core::Event& event);
   // Each call to the outside, by kind and object: law 12.
   void called(std::size_t kind, const std::string& object, MonoTime now);
+  // Rows of pools that are being removed while the cloud still has them: law 6.
+  void rows_removed(const core::WriteState& write, const cloudsim::World& world);
+  // Now and then: a free slot that nobody is given, law 4.
+  void look_for_idle_slots();
   // When nothing more can happen: laws 2 and 6.
   void at_rest(cloudsim::World& world);
 
@@ -58,6 +67,10 @@ class Laws : public Database::Watcher {
   void pod_ended(const model::Uid& uid);
   void node_gone(const model::NodeName& node);
   bool takes_idle_pool(const model::JobRow& row) const;
+  void count_waiting(const model::JobRow& before, const model::JobRow& after);
+  void served(const model::PoolRow& row);
+  bool others_wait(const model::QueueKey& queue, const model::JobRow& served,
+                   WallTime since) const;
 
   model::Installation installation_;
   const Database* database_ = nullptr;
@@ -72,8 +85,17 @@ class Laws : public Database::Watcher {
   std::map<model::JobId, WallTime> waiting_since_;
   std::map<model::JobId, std::set<model::Uid>> live_workloads_;
   std::map<model::NodeName, model::PoolName> node_pool_;
-  std::map<std::pair<model::QueueKey, std::uint64_t>, model::Actor> turns_;
-  std::map<model::QueueKey, std::pair<std::uint64_t, model::Actor>> last_turn_;
+  struct Served {
+    model::JobId job;
+    model::Actor actor;
+  };
+  std::map<model::QueueKey, Served> last_served_;
+  std::map<model::QueueKey, std::uint64_t> newest_turn_;
+  std::set<std::pair<model::PoolName, model::JobId>> served_;
+  std::map<model::QueueKey, std::set<model::JobId>> waiting_;
+  std::map<model::QueueKey, MonoTime> idle_since_;
+  std::set<model::PoolName> told_stopping_;
+  std::map<model::JobId, WallTime> ended_by_itself_;  // verdict of a Job that nobody was deleting
   std::map<model::QueueKey, std::set<model::JobId>> acquiring_;
   std::map<model::JobId, model::QueueKey> acquiring_in_;
   std::map<model::Reservation, Reading> readings_;

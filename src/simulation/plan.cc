@@ -37,8 +37,7 @@ void draw_clusters(HistoryPlan& plan, Random& random) {
     if (second_row) {
       row.name = plan.clusters.back().name;
       row.tpu_type = plan.clusters.back().tpu_type == "v6e" ? "v5p" : "v6e";
-      if (plan.clusters.size() > 1 &&
-          plan.clusters[plan.clusters.size() - 2].name == row.name)
+      if (plan.clusters.size() > 1 && plan.clusters[plan.clusters.size() - 2].name == row.name)
         row.name = fmt::format("gke{}", i);
     } else {
       row.name = fmt::format("gke{}", i);
@@ -51,8 +50,8 @@ void draw_clusters(HistoryPlan& plan, Random& random) {
     if (random.happens({1, 2})) {
       // Two clusters may draw on one reservation.
       const bool shared = random.happens({1, 2});
-      row.default_reservation = shared ? "projects/p/reservations/r-" + row.tpu_type
-                                       : fmt::format("r{}", i);
+      row.default_reservation =
+          shared ? "projects/p/reservations/r-" + row.tpu_type : fmt::format("r{}", i);
     }
     plan.clusters.push_back(row);
   }
@@ -103,7 +102,8 @@ void draw_jobs(HistoryPlan& plan, Random& random) {
     JobPlan job;
     job.row.id = model::JobId(fmt::format("j{}", i));
     job.row.name = fmt::format("job-{}", i);
-    job.row.actor = model::Actor(std::string(1, static_cast<char>('a' + random.below(actor_count))));
+    job.row.actor =
+        model::Actor(std::string(1, static_cast<char>('a' + random.below(actor_count))));
     const Shaped& shape = shapes[random.below(shapes.size())];
     job.row.spec.image = "image";
     job.row.spec.command = {"run"};
@@ -144,7 +144,8 @@ void draw_faults(HistoryPlan& plan, Random& random) {
   }
   if (random.happens({1, 3})) plan.node_losses = static_cast<std::uint32_t>(1 + random.below(4));
   if (random.happens({1, 5})) plan.person_deletes_job = 1;
-  if (random.happens({1, 5})) plan.person_deletes_pool = 1;
+  if (random.happens({1, 4}))
+    plan.person_deletes_pool = static_cast<std::uint32_t>(1 + random.below(6));
   if (random.happens({1, 4})) plan.cluster_status_changes = 2;
   if (random.happens({1, 3})) plan.reservation_changes = 2;
   plan.foreign_pools = random.happens({1, 2});
@@ -178,7 +179,8 @@ std::string to_string(const HistoryPlan& plan) {
   };
   std::string text = fmt::format(
       "seed {}: {} clusters, {} reservations, {} jobs; faults until {} s\n"
-      "  requests lost {}, late {}, refused {}; replies lost {}; crash {}; watch gap {}; lag {} ms\n",
+      "  requests lost {}, late {}, refused {}; replies lost {}; crash {}; watch gap {}; lag {} "
+      "ms\n",
       plan.seed, plan.clusters.size(), plan.reservations.size(), plan.jobs.size(),
       plan.faults_stop.count() / 1'000, shown(f.lost_request), shown(f.late_request),
       shown(f.refused), shown(f.lost_reply), shown(f.crash), shown(f.watch_gap), f.lag_max.count());
@@ -186,9 +188,10 @@ std::string to_string(const HistoryPlan& plan) {
   for (const cloudsim::Fault fault : cloudsim::kAllFaults)
     if (plan.world.chance(fault).numerator > 0)
       text += fmt::format(" {} {}", cloudsim::to_string(fault), shown(plan.world.chance(fault)));
-  text += fmt::format("\n  nodes lost {}, Jobs deleted by a person {}, pools {}; cluster changes {}\n",
-                      plan.node_losses, plan.person_deletes_job, plan.person_deletes_pool,
-                      plan.cluster_status_changes);
+  text +=
+      fmt::format("\n  nodes lost {}, Jobs deleted by a person {}, pools {}; cluster changes {}\n",
+                  plan.node_losses, plan.person_deletes_job, plan.person_deletes_pool,
+                  plan.cluster_status_changes);
   return text;
 }
 

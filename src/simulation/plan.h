@@ -26,9 +26,9 @@ struct TransportFaults {
   Chance lost_request;
   Chance lost_reply;
   Chance late_request;
-  Chance refused;      // an error answer, nothing happened
-  Chance crash;        // of the controller, before or after any command
-  Chance watch_gap;    // per delivered change
+  Chance refused;    // an error answer, nothing happened
+  Chance crash;      // of the controller, before or after any command
+  Chance watch_gap;  // per delivered change
   Duration lag_max{2'000};
 };
 
@@ -45,9 +45,9 @@ struct HistoryPlan {
   std::uint32_t person_deletes_pool = 0;
   std::uint32_t cluster_status_changes = 0;
   std::uint32_t reservation_changes = 0;
-  bool foreign_pools = false;    // a person's with our prefix, another installation's with its label
+  bool foreign_pools = false;  // a person's with our prefix, another installation's with its label
   bool full_rotation = false;
-  Duration faults_stop{0};       // then the world is kind and all must come to rest
+  Duration faults_stop{0};  // then the world is kind and all must come to rest
 };
 
 HistoryPlan draw_plan(std::uint64_t seed);

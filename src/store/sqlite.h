@@ -108,7 +108,7 @@ class Connection {
   bool in_transaction() const;
   // Ends a transaction without it, if there is one. Should that fail, the next BEGIN says why.
   void roll_back();
-  std::int64_t last_row() const;      // rowid of the last insert
+  std::int64_t last_row() const;  // rowid of the last insert
 
  private:
   sqlite3_stmt* prepared(std::string_view sql);

@@ -2,8 +2,8 @@
 //
 // Two ways to read. Strict, for what people and programs ask for: unknown fields (with "did you
 // mean"), wrong types, numbers out of range or with fractions, null where it means nothing, a key
-// twice, more than 32 levels, text after the end and invalid UTF-8 are refused, each with its field.
-// Lenient, for answers of our own servers: unknown fields are passed over.
+// twice, more than 32 levels, text after the end and invalid UTF-8 are refused, each with its
+// field. Lenient, for answers of our own servers: unknown fields are passed over.
 #pragma once
 
 #include <cstdint>
@@ -63,9 +63,9 @@ Strict<std::monostate> read_nothing(std::string_view json);
 // --- writing ---------------------------------------------------------------------------------
 // What the API renders beside a job's own fields.
 struct JobExtras {
-  std::string message;       // rendered for the reader
+  std::string message;  // rendered for the reader
   std::string cluster_name;
-  std::string log_prefix;    // "gs://bucket/logs/ID/"; empty while there is no cluster
+  std::string log_prefix;               // "gs://bucket/logs/ID/"; empty while there is no cluster
   std::int64_t queue_age_seconds = -1;  // -1: no place is shown
 };
 std::string to_json(const model::JobRow& row, const JobExtras& extras);
@@ -76,7 +76,7 @@ std::string to_json(const model::QueueOrder& order, WallTime published_at);
 std::string to_json(const JobWrite& write);
 std::string to_json(const StateWrite& write);
 std::string to_json(const QueueWrite& write);
-std::string submit_json(const model::JobRow& row);     // the body of a submit
+std::string submit_json(const model::JobRow& row);       // the body of a submit
 std::string cluster_json(const model::ClusterRow& row);  // the body of POST /v1/clusters
 std::string quoted(std::string_view text);               // a JSON string
 

@@ -191,15 +191,21 @@ def purity(root):
     return complaints
 
 
+# Headers between the .cc files of src/http, which may show Asio; nobody else includes them.
+PRIVATE_HTTP_HEADERS = ("connection.h", "exchange.h")
+
+
 def heavy_headers(root):
-    """Asio and Beast in a few .cc files of src/http only: each costs seconds in every file that sees it."""
+    """Asio and Beast in a few files of src/http only: each costs seconds in every file that sees it."""
     complaints = []
     for path in cxx_files(root):
         parts = path.relative_to(root).parts
+        inside = parts[:2] == ("src", "http")
         for match in ANY_INCLUDE.finditer(code(path)):
-            if not re.match(r"boost/(asio|beast)\b", match.group(1)):
+            heavy = re.match(r"boost/(asio|beast)\b", match.group(1))
+            if not heavy and match.group(1) not in [f"http/{name}" for name in PRIVATE_HTTP_HEADERS]:
                 continue
-            if parts[:2] != ("src", "http") or path.suffix != ".cc":
+            if not inside or (heavy and path.suffix != ".cc" and path.name not in PRIVATE_HTTP_HEADERS):
                 spot = where(root, path, line_of(code(path), match.start()))
                 complaints.append(f"{spot}: <{match.group(1)}> belongs into a .cc file of src/http; use its interface")
     return complaints

@@ -114,6 +114,9 @@ def test_heavy_headers(tree):
     assert "src/http/server.h:1" in only(rules.heavy_headers(tree("src/http/server.h", "#include <boost/asio.hpp>\n")))
     tree("src/http/server.h", "")
     assert "src/store/a.cc:1" in only(rules.heavy_headers(tree("src/store/a.cc", "#include <boost/asio/post.hpp>\n")))
+    tree("src/store/a.cc", "")
+    assert rules.heavy_headers(tree("src/http/exchange.h", "#include <boost/asio/awaitable.hpp>\n")) == []
+    assert "src/store/a.cc:1" in only(rules.heavy_headers(tree("src/store/a.cc", '#include "http/exchange.h"\n')))
 
 
 @pytest.mark.parametrize("name", ["src/lost/a.cc", "src/model/deep/a_test.cc", "apps/other/main.cc",
