@@ -77,6 +77,7 @@ class Cli : public ::testing::Test {
           return found == environment_.end() ? std::nullopt
                                              : std::optional<std::string>(found->second);
         },
+        .user = "login",
         .now = [this] { return now_; },
         .sleep = [this](Duration span) { now_ += span; },
         .read_file = [this](const std::string& path) -> Result<std::string> {
@@ -166,6 +167,14 @@ TEST_F(Cli, SubmitsByFlagsAndLeavesTheCommandAlone) {
   EXPECT_THAT(body, HasSubstr(R"({"name":"A","value":"1=2"})"));
   EXPECT_THAT(body, HasSubstr(R"({"name":"B","value":""})"));
   EXPECT_THAT(body, HasSubstr(R"("labels":{"team":"x"})"));
+}
+
+TEST_F(Cli, KnowsWhoSubmitsWhereNoUserIsSet) {
+  environment_.erase("USER");
+  in_.str("name: train\nspec: {image: i, command: [a], tpu_type: v6e, topology: 2x2}\n");
+  answer("POST /v1/jobs", 201, job_json({}));
+  EXPECT_EQ(run({"submit", "-f", "-"}), kExitOk);
+  EXPECT_THAT(requests_.at(0).body, HasSubstr(R"("actor":"login")"));
 }
 
 TEST_F(Cli, SendsNothingWhenAFileIsWrong) {

@@ -1,6 +1,8 @@
 #include "cli/io.h"
 
 #include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -29,6 +31,12 @@ Result<std::string> read_whole_file(const std::string& path) {
               fmt::format("{}: {}", path, std::strerror(number == 0 ? EIO : number)));
 }
 
+// From the system's list of users. Only main() calls this, before there are threads.
+std::string login_name() {
+  const passwd* entry = ::getpwuid(::geteuid());  // NOLINT(concurrency-mt-unsafe)
+  return entry == nullptr ? std::string() : entry->pw_name;
+}
+
 WallTime system_now() {
   return wall_time_from_unix_ms(
       std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch())
@@ -47,6 +55,7 @@ Io make_process_io() {
         const char* value = std::getenv(name.c_str());
         return value == nullptr ? std::nullopt : std::optional<std::string>(value);
       },
+      .user = login_name(),
       .now = system_now,
       .sleep = [](Duration span) { std::this_thread::sleep_for(span); },
       .read_file = read_whole_file,

@@ -19,6 +19,7 @@ struct Io {
   std::ostream& out;  // what was asked for, and nothing else: it may be piped on
   std::ostream& err;  // complaints, progress, advice
   std::function<std::optional<std::string>(const std::string& name)> environment;
+  std::string user;  // the login name, for containers that set no USER; empty: none known
   std::function<WallTime()> now;
   std::function<void(Duration)> sleep;
   // kNotFound when there is no such file; kDenied when it must not be read.

@@ -18,7 +18,7 @@ model::Actor default_actor(const Io& io) {
   for (const char* name : {"FALCON_ACTOR", "USER", "LOGNAME"})
     if (const auto value = io.environment(name); value && !value->empty())
       return model::Actor(*value);
-  return {};
+  return model::Actor(io.user);
 }
 
 // The flag that a field of the job is given by.

@@ -21,6 +21,7 @@ class OptionsTest : public ::testing::Test {
                        return name == "HOME" ? std::optional<std::string>("/home/ann")
                                              : std::nullopt;
                      },
+                     .user = "",
                      .now = {},
                      .sleep = {},
                      .read_file = {},

@@ -51,7 +51,7 @@ def spec(**changes):
     (spec(image=7), "spec.image"),
     ({**GOOD, "name": "Train_Job"}, "name"),
     ({**GOOD, "status": "Running"}, "status"),
-])
+], ids=lambda value: value if isinstance(value, str) else "")
 def test_each_mistake_names_its_field(api, body, field):
     status, problem = post(api, json.dumps(body).encode())
     assert status == 400
@@ -72,7 +72,7 @@ def test_unknown_fields_are_helped_with(api):
     (b'[' * 100_000, 400),
     (b'{"name": "\xff\xfe"}', 400),
     (b'{"name": "' + b'x' * (10 << 20) + b'"}', 413),
-])
+], ids=["half", "empty", "key-twice", "text-after-end", "deep", "no-utf8", "ten-megabytes"])
 def test_bodies_that_are_no_job(api, body, status):
     try:
         assert post(api, body)[0] == status

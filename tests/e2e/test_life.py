@@ -30,7 +30,7 @@ def test_a_job_runs_prints_and_leaves_nothing(falcon, examples):
     for state in ("Pending/Waiting", "Pending/Provisioning", "Pending/Dispatching", "Running", "Succeeded"):
         assert state in events
     falcon.wait_until_empty(60)
-    assert falcon.job(job)["cleanup"] == "done"
+    wait_until(lambda: falcon.job(job)["cleanup"] == "done", 30, "the clean-up is told")
     result = falcon.cloud_data / "buckets" / f"{row['cluster_name']}-bucket" / "results" / "matrix-benchmark"
     assert len(list(result.iterdir())) == 1
 
