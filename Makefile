@@ -31,7 +31,9 @@ sim: build  ## seeded histories of the core: SEEDS=20000, or replay one: SEED=17
 sim-mutants: build  ## planted mistakes; the simulation must catch each
 	@build/release/falcon-simulation-mutants --mutants
 
-test-full: test lint sim sim-mutants test-tsan  ## what CI runs: also release, tsan, all of e2e
+test-full: test  ## what CI runs: also the release build, histories, mutants, all of e2e
+	@$(MAKE) --no-print-directory sim SEEDS=5000
+	@$(MAKE) --no-print-directory sim-mutants
 	@FALCON_BINARY=build/release/falcon $(PYTEST) tests/e2e
 
 soak: build  ## a night of histories on every core: SOAK_MINUTES=480

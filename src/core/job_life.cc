@@ -53,7 +53,7 @@ void Core::State::reconcile_job(Job& job) {
 
 JobState Core::State::wanted_state(Job& job) {
   JobState want = job.state;
-  // A provision that was intended is shown, whatever became of its pool: its name is never used again.
+  // A provision that was intended is shown, whatever became of its pool: no name is used again.
   const auto made = pools_by_job_.find(job.id);
   if (made != pools_by_job_.end() && !model::is_terminal(job.state.status))
     for (const Pool* pool : made->second)

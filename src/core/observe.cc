@@ -203,7 +203,8 @@ void Core::State::link(Pool& pool) {
   const model::Reason reason = job.state.reason;
   const bool row_has_slot = reason == model::Reason::kClusterBusy ||
                             reason == model::Reason::kProvisioning;  // before it had this pool
-  const bool not_ready = pool.row.phase != model::PoolPhase::kReady;  // one that is there needs none
+  // Taking a pool that is Ready needs no slot.
+  const bool not_ready = pool.row.phase != model::PoolPhase::kReady;
   const bool had_slot = job.state.status == model::JobStatus::kPending &&
                         (pool.row.owner == job.id || row_has_slot || not_ready);
   if (had_slot) take_slot(job, queue);

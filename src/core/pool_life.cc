@@ -424,10 +424,14 @@ void Core::State::condemn(Pool& pool) {
 }
 
 void Core::State::step_ready(Pool& pool) {
-  if (pool.attempt) return;
   const bool lost =
       verified_gone(pool) || (pool.seen && (pool.seen->status == PoolStatus::kStopping ||
                                             pool.seen->status == PoolStatus::kError));
+  if (pool.attempt) {
+    // Its machines went before its pods ran: the Kubernetes Job is taken back, the job looks again.
+    if (lost && still_wanted(pool) && pool.job->state.status == JobStatus::kPending) condemn(pool);
+    return;
+  }
   if (pool.row.serves.empty()) {
     if (lost)
       condemn(pool);
@@ -504,111 +508,6 @@ void Core::State::offer(Pool& pool) {
   }
   if (FALCON_MUTANT(kKeepPoolForNobody)) return;
   condemn(pool);
-}
-
-// Gone is only what a complete listing, asked late enough, does not show.
-bool Core::State::verified_gone(const Pool& pool) const {
-  if (pool.seen || !pool.gke->listed) return false;
-  const MonoTime asked = pool.gke->listing_asked;
-  // A create whose answer was never learnt may still arrive, whatever a later one was told.
-  if (!pool.was_seen && pool.unknown_create &&
-      asked <= *pool.unknown_create + settings_.late_call_max)
-    return false;
-  switch (pool.create) {
-    case Pool::Create::kNotSent:
-      return pool.was_seen || pool.row.phase == PoolPhase::kCondemned;
-    case Pool::Create::kInFlight:
-      return false;
-    case Pool::Create::kUnknown:
-      if (pool.was_seen) return true;
-      return asked > pool.create_sent + settings_.late_call_max;
-    case Pool::Create::kAnswered:
-      if (pool.was_seen) return true;
-      return asked > pool.accepted_mono + settings_.create_visibility_grace;
-  }
-  return false;
-}
-
-void Core::State::step_condemned(Pool& pool) {
-  if (pool.acked_revision < pool.revision) return;  // the sentence is durable first
-  if (verified_gone(pool)) {
-    if (pool.attempt) {
-      pool.attempt->gone = true;
-      Job* job = pool.job;
-      if (job != nullptr) job->no_pod_runs = true;
-      close_attempt(pool);
-      const bool goes_on = job != nullptr && !model::is_terminal(job->state.status) &&
-                           job->state.status != JobStatus::kAborting;
-      if (goes_on && job->slot == nullptr) requeue(*job);
-    }
-    // The name must never be used again: the owner's row shows the provision first.
-    const auto owner = jobs_.find(pool.row.owner);
-    if (owner != jobs_.end() && !model::is_terminal(owner->second->state.status) &&
-        owner->second->state.provision < pool.row.provision && pool.create_sent != MonoTime{})
-      return;
-    if (!pool.row.serves.empty()) unbind(pool);
-    pool.removing = true;
-    put(RemovePool{pool.row.name});
-    return;
-  }
-  // The Job's pods leave in order before the machines do, unless they outstay their grace.
-  if (pool.attempt && !FALCON_MUTANT(kDeletePoolUnderJob)) {
-    const Attempt& attempt = *pool.attempt;
-    const bool may_have_pods =
-        attempt.create != Attempt::Create::kNotSent && attempt.create != Attempt::Create::kRefused;
-    const bool looked_empty =
-        attempt.looked && !attempt.looked->workload && attempt.looked->pods == 0;
-    if (may_have_pods && !attempt.gone && !looked_empty && !past_removal_limit(pool)) return;
-  }
-  delete_pool(pool);
-}
-
-void Core::State::delete_pool(Pool& pool) {
-  mark(pool.gke);
-  if (pool.remove != 0 || !pool.seen || pool.seen->status == PoolStatus::kStopping) return;
-  if (!due(pool, std::max(pool.remove_retry.not_before, pool.gke->calls.not_before))) return;
-  const model::PoolName name = pool.row.name;
-  pool.remove = send(DeletePool{pool.gke->key, name}, [this, name](const CommandDone& done) {
-    const auto found = pools_.find(name);
-    if (found == pools_.end()) return;
-    Pool& removed = *found->second;
-    removed.remove = 0;
-    back_off(removed.remove_retry, settings_.delete_backoff);
-    mark(&removed);
-    if (!done.error || done.error->kind == ErrorKind::kNotFound) {
-      removed.remove_failures = 0;
-      return;
-    }
-    removed.row.last_error = done.error->what;
-    if (done.error->kind == ErrorKind::kThrottled)
-      back_off(removed.gke->calls, settings_.call_backoff);
-    if (!is_busy(done.error->kind)) {
-      ++removed.remove_failures;
-      const auto owner = jobs_.find(removed.row.owner);
-      if (owner != jobs_.end()) mark(owner->second.get());
-    }
-  });
-}
-
-void Core::State::forget_pool(Pool& pool) {
-  const auto forget = [&](const model::JobId& id) {
-    const auto pools = pools_by_job_.find(id);
-    if (pools == pools_by_job_.end()) return;
-    std::erase(pools->second, &pool);
-    if (pools->second.empty()) pools_by_job_.erase(pools);
-    const auto job = jobs_.find(id);
-    if (job != jobs_.end()) mark(job->second.get());
-  };
-  forget(pool.row.owner);
-  FALCON_CHECK(pool.row.serves.empty() && pool.job == nullptr);
-  pool.gke->pools.erase(pool.row.name);
-  if (!pool.row.reservation.empty()) {
-    ReservationRecord& reservation = reservation_of(pool.row.reservation);
-    reservation.pools.erase(&pool);
-    mark(&reservation);
-  }
-  pool.doomed = true;
-  doomed_pools_.push_back(&pool);
 }
 
 }  // namespace falcon::core

@@ -9,137 +9,14 @@
 #include "model/names.h"
 #include "model/tpu.h"
 #include "simulation/cloud_views.h"
+#include "simulation/trace.h"
 
 namespace falcon::simulation {
 namespace {
 
-// The shell's deadline of a call; a late request may arrive until well after it.
-constexpr Duration kCallDeadline{30'000};
-constexpr Duration kLateMax{300'000};
 // After the faults everything must be over within this: longest back-off (1 h), longest run (4 h),
 // waiting for one another in few queues.
 constexpr Duration kRestWithin{Duration(20LL * 24 * 3'600'000)};
-
-bool is_own_row_write(const core::Command& command) {
-  return std::holds_alternative<core::WriteState>(command.body);
-}
-
-bool is_database_call(const core::Command& command) {
-  return is_own_row_write(command) || std::holds_alternative<core::WriteJob>(command.body) ||
-         std::holds_alternative<core::ReadJob>(command.body) ||
-         std::holds_alternative<core::PublishQueue>(command.body);
-}
-
-// What a call is about, for counting and for the trace.
-std::string object_of(const core::CommandBody& body) {
-  struct Name {
-    std::string operator()(const core::WriteJob& c) const { return c.job.value(); }
-    std::string operator()(const core::ReadJob& c) const { return c.job.value(); }
-    std::string operator()(const core::WriteState&) const { return "state"; }
-    std::string operator()(const core::PublishQueue& c) const {
-      return c.queue.cluster.value() + " " + to_string(c.queue.shape);
-    }
-    std::string operator()(const core::CreatePool& c) const { return c.row.name.value(); }
-    std::string operator()(const core::DeletePool& c) const { return c.name.value(); }
-    std::string operator()(const core::ListPools& c) const { return c.gke.name; }
-    std::string operator()(const core::ReadOperation& c) const { return c.operation.value(); }
-    std::string operator()(const core::ReadReservation& c) const { return c.reservation.name; }
-    std::string operator()(const core::CreateWorkload& c) const { return c.name.value(); }
-    std::string operator()(const core::DeleteWorkload& c) const { return c.name.value(); }
-    std::string operator()(const core::LookAtWorkload& c) const { return c.name.value(); }
-  };
-  return std::visit(Name{}, body);
-}
-
-constexpr std::string_view kCommandNames[] = {
-    "write-job",        "read-job",        "write-state",     "publish-queue",
-    "create-pool",      "delete-pool",     "list-pools",      "read-operation",
-    "read-reservation", "create-workload", "delete-workload", "look-at-workload"};
-
-constexpr std::string_view kEventNames[] = {"state-loaded",
-                                            "cluster",
-                                            "cluster-vanished",
-                                            "clusters-listed",
-                                            "job",
-                                            "job-vanished",
-                                            "jobs-listed",
-                                            "kubernetes-synced",
-                                            "node",
-                                            "node-vanished",
-                                            "workload",
-                                            "workload-vanished",
-                                            "pod",
-                                            "pod-vanished",
-                                            "clock",
-                                            "tick",
-                                            "done"};
-
-std::string describe(const core::Event& event) {
-  struct Words {
-    std::string operator()(const core::StateLoaded& e) const {
-      return fmt::format("{} pools, {} open attempts", e.pools.size(), e.attempts.size());
-    }
-    std::string operator()(const core::ClusterObserved& e) const {
-      return e.row.name + " " + std::string(to_string(e.row.status));
-    }
-    std::string operator()(const core::ClusterVanished& e) const { return e.id.value(); }
-    std::string operator()(const core::ClustersListed&) const { return {}; }
-    std::string operator()(const core::JobObserved& e) const {
-      return fmt::format("{} v{} {} {}", e.row.id, e.row.version, to_string(e.row.state.status),
-                         to_string(e.row.state.reason));
-    }
-    std::string operator()(const core::JobVanished& e) const { return e.id.value(); }
-    std::string operator()(const core::JobsListed&) const { return {}; }
-    std::string operator()(const core::KubernetesSynced& e) const {
-      return e.gke.name + (e.in_sync ? " in sync" : " lost");
-    }
-    std::string operator()(const core::NodeSeen& e) const {
-      return fmt::format("{} of {}{}", e.node.name, e.node.pool,
-                         e.node.ready         ? " Ready"
-                         : e.node.unreachable ? " unreachable"
-                                              : "");
-    }
-    std::string operator()(const core::NodeVanished& e) const { return e.name.value(); }
-    std::string operator()(const core::WorkloadSeen& e) const {
-      return fmt::format("{} of {}{}{}", e.workload.name, e.workload.job,
-                         e.workload.deleting ? " deleting" : "",
-                         e.workload.verdict == core::WorkloadView::Verdict::kNone ? "" : " ended");
-    }
-    std::string operator()(const core::WorkloadVanished& e) const { return e.name.value(); }
-    std::string operator()(const core::PodSeen& e) const {
-      return fmt::format("{} phase {}{}", e.pod.name, static_cast<int>(e.pod.phase),
-                         e.pod.deleting ? " deleting" : "");
-    }
-    std::string operator()(const core::PodVanished& e) const { return e.name.value(); }
-    std::string operator()(const core::ClockCompared&) const { return {}; }
-    std::string operator()(const core::Tick&) const { return {}; }
-    std::string operator()(const core::CommandDone& e) const {
-      return fmt::format(
-          "#{} {}", e.command,
-          e.error ? std::string(to_string(e.error->kind)) + ": " + e.error->what : "ok");
-    }
-  };
-  return std::visit(Words{}, event);
-}
-
-std::string describe(const core::Command& command) {
-  std::string text = fmt::format("#{} {}", command.id, object_of(command.body));
-  if (const auto* write = std::get_if<core::WriteJob>(&command.body))
-    text += fmt::format(" v{} {} {} {} cleanup={}", write->version, to_string(write->state.status),
-                        to_string(write->state.reason), to_string(write->state.message.code),
-                        to_string(write->state.cleanup));
-  if (const auto* write = std::get_if<core::WriteState>(&command.body))
-    for (const core::StateChange& change : write->changes) {
-      if (const auto* pool = std::get_if<core::PutPool>(&change))
-        text += fmt::format(" [pool {} {} serves {}/{}]", pool->row.name,
-                            to_string(pool->row.phase), pool->row.serves, pool->row.serves_attempt);
-      if (const auto* pool = std::get_if<core::RemovePool>(&change))
-        text += fmt::format(" [remove {}]", pool->name);
-      if (const auto* turn = std::get_if<core::PutTurn>(&change))
-        text += fmt::format(" [turn {} of {}]", turn->row.turn, turn->row.actor);
-    }
-  return text;
-}
 
 }  // namespace
 
@@ -308,8 +185,7 @@ void History::feed(const core::Event& event) {
   if (!core_ || laws_.broken()) return;
   ++result_.decisions;
   laws_.told(event);
-  if (trace_ != nullptr)
-    note(std::string("> ") + std::string(kEventNames[event.index()]), describe(event));
+  if (trace_ != nullptr) note(std::string("> ") + std::string(name_of(event)), describe(event));
   std::vector<core::Command> commands;
   const core::Now now{now_, wall(), entropy_.next()};
   core_->step(event, now, commands);
@@ -329,197 +205,11 @@ void History::carry_out(std::vector<core::Command> commands) {
     const bool before = faults_on_ && transport_.happens(plan_.faults.crash);
     if (before) return crash();
     if (trace_ != nullptr)
-      note(std::string("< ") + std::string(kCommandNames[command.body.index()]), describe(command));
+      note(std::string("< ") + std::string(name_of(command)), describe(command));
     call(std::move(command));
     const bool afterwards = faults_on_ && transport_.happens(plan_.faults.crash);
     if (afterwards) return crash();
   }
-}
-
-void History::answer(std::uint64_t core_epoch, Duration delay, core::CommandDone done) {
-  after(delay, [this, core_epoch, done = std::move(done)] {
-    if (core_ && core_epoch == epoch_) feed(done);
-  });
-}
-
-// One call over the wire: how it fares is drawn here.
-void History::call(core::Command command) {
-  laws_.called(command.body.index(), object_of(command.body), now_);
-  laws_.sent(command);
-  const TransportFaults& faults = plan_.faults;
-  const Duration there = transport_.between(Duration(2), Duration(200));
-  const Duration back = transport_.between(Duration(2), Duration(200));
-  const bool refused = faults_on_ && transport_.happens(faults.refused);
-  const bool lost_request = faults_on_ && transport_.happens(faults.lost_request);
-  const bool lost_reply = faults_on_ && transport_.happens(faults.lost_reply);
-  const bool late = faults_on_ && transport_.happens(faults.late_request);
-  const std::uint64_t epoch = epoch_;
-  const auto fault = [&](ErrorKind kind, Duration delay, const char* words) {
-    ++result_.faults;
-    core::CommandDone done;
-    done.command = command.id;
-    done.error = Error{kind, words};
-    answer(epoch, delay, std::move(done));
-  };
-  if (refused) {
-    const bool throttled = transport_.happens({1, 3});
-    fault(throttled ? ErrorKind::kThrottled : ErrorKind::kUnavailable, there + back, "refused");
-    return;
-  }
-  if (lost_request) {
-    fault(ErrorKind::kUnknownOutcome, kCallDeadline, "no answer (the request was lost)");
-    return;
-  }
-  // A late write of Falcon's own rows is refused by its number in the term, so it equals a lost
-  // one.
-  if (late && !is_own_row_write(command)) {
-    fault(ErrorKind::kUnknownOutcome, kCallDeadline, "no answer (the request is late)");
-    const Duration delay = transport_.between(Duration(1'000), kLateMax);
-    after(delay, [this, epoch, command = std::move(command)] {
-      if (is_database_call(command) && epoch != epoch_) return;  // fenced by the term
-      note("late", describe(command));
-      (void)execute(command);
-      pump();
-    });
-    return;
-  }
-  if (lost_reply)
-    fault(ErrorKind::kUnknownOutcome, kCallDeadline, "no answer (the reply was lost)");
-  after(there, [this, epoch, lost_reply, back, command = std::move(command)] {
-    if (is_database_call(command) && epoch != epoch_) return;  // fenced by the term
-    core::CommandDone done = execute(command);
-    pump();
-    if (!lost_reply) answer(epoch, back, std::move(done));
-  });
-}
-
-core::CommandDone History::execute(const core::Command& command) {
-  core::CommandDone done;
-  done.command = command.id;
-  auto result = perform(command);
-  if (result)
-    done.payload = *std::move(result);
-  else
-    done.error = std::move(result).error();
-  return done;
-}
-
-const cloudsim::ProgramPlan& History::program_of(const model::JobId& id) const {
-  return plans_.at(id)->program;
-}
-
-Result<core::Payload> History::perform(const core::Command& command) {
-  struct Perform {
-    History& h;
-    Result<core::Payload> operator()(const core::WriteJob& c) const {
-      auto version = h.database_.write(c);
-      if (!version) return std::unexpected(version.error());
-      h.job_changed(c.job);
-      return core::Payload(core::JobWritten{*version});
-    }
-    Result<core::Payload> operator()(const core::ReadJob& c) const {
-      const auto found = h.database_.jobs().find(c.job);
-      if (found == h.database_.jobs().end()) return fail(ErrorKind::kNotFound, "no such job");
-      return core::Payload(found->second);
-    }
-    Result<core::Payload> operator()(const core::WriteState& c) const {
-      h.laws_.rows_removed(c, h.world_);
-      h.database_.write(c);
-      return core::Payload(std::monostate{});
-    }
-    Result<core::Payload> operator()(const core::PublishQueue&) const {
-      return core::Payload(std::monostate{});
-    }
-    Result<core::Payload> operator()(const core::CreatePool& c) const {
-      auto operation = h.world_.create_pool(c.row.gke, pool_request(c.row, h.installation_));
-      if (!operation) return std::unexpected(operation.error());
-      return core::Payload(core::PoolAccepted{*operation});
-    }
-    Result<core::Payload> operator()(const core::DeletePool& c) const {
-      const auto record = h.world_.get_pool(c.gke, c.name);
-      auto operation = h.world_.delete_pool(c.gke, c.name);
-      if (!operation) return std::unexpected(operation.error());
-      if (record) h.laws_.pool_deleted(c.gke, *record->request);
-      return core::Payload(std::monostate{});
-    }
-    Result<core::Payload> operator()(const core::ListPools& c) const {
-      auto pools = h.world_.list_pools(c.gke);
-      if (!pools) return std::unexpected(pools.error());
-      core::PoolListing listing;
-      for (const auto& record : *pools) listing.pools.push_back(pool_view(record));
-      return core::Payload(std::move(listing));
-    }
-    Result<core::Payload> operator()(const core::ReadOperation& c) const {
-      auto operation = h.world_.operation(c.gke, c.operation);
-      if (!operation) return std::unexpected(operation.error());
-      return core::Payload(operation_view(*operation));
-    }
-    Result<core::Payload> operator()(const core::ReadReservation& c) const {
-      auto record = h.world_.reservation(c.reservation);
-      if (!record) return std::unexpected(record.error());
-      const core::ReservationView view = reservation_view(*record);
-      h.laws_.reservation_read(c.reservation, h.now_, view);
-      return core::Payload(view);
-    }
-    Result<core::Payload> operator()(const core::CreateWorkload& c) const {
-      return h.create_workload(c);
-    }
-    Result<core::Payload> operator()(const core::DeleteWorkload& c) const {
-      auto deleted = h.world_.delete_job(c.gke, c.kube_namespace, c.name.value(), c.uid,
-                                         cloudsim::Propagation::kForeground);
-      if (!deleted) return std::unexpected(deleted.error());
-      return core::Payload(std::monostate{});
-    }
-    Result<core::Payload> operator()(const core::LookAtWorkload& c) const {
-      return h.look_at_workload(c);
-    }
-  };
-  return std::visit(Perform{*this}, command.body);
-}
-
-Result<core::Payload> History::create_workload(const core::CreateWorkload& c) {
-  const JobPlan& plan = *plans_.at(c.job);
-  const auto slice = model::find_slice(plan.row.spec.tpu_type, plan.row.spec.topology);
-  auto labels = std::make_shared<cloudsim::Labels>(
-      cloudsim::Labels{{std::string(model::kManagedByLabel), "falcon"},
-                       {std::string(model::kInstallationLabel), installation_.value()},
-                       {std::string(model::kJobLabel), c.job.value()},
-                       {std::string(model::kAttemptLabel), std::to_string(c.attempt)}});
-  cloudsim::JobRequest request;
-  request.name = c.name.value();
-  request.labels = labels;
-  request.pod_labels = labels;
-  request.node_selector = std::make_shared<cloudsim::Labels>(
-      cloudsim::Labels{{"cloud.google.com/gke-nodepool", c.pool.value()}});
-  request.completions = slice->hosts;
-  request.backoff_limit = 0;
-  request.chips = slice->chips_per_host;
-  request.grace = std::chrono::seconds(plan.row.spec.termination_grace_seconds);
-  request.programs = {plan.program};
-  auto created = world_.create_job(c.gke, request);
-  if (!created && created.error().kind == ErrorKind::kAlreadyExists) {
-    auto existing = world_.get(c.gke, cloudsim::Kind::kJob, request.kube_namespace, request.name);
-    if (!existing) return fail(ErrorKind::kUnknownOutcome, existing.error().what);
-    if ((*existing)->deletion_at) return fail(ErrorKind::kUnavailable, "the old one is going");
-    return core::Payload(core::WorkloadCreated{(*existing)->uid});
-  }
-  if (!created) return std::unexpected(created.error());
-  return core::Payload(core::WorkloadCreated{(*created)->uid});
-}
-
-Result<core::Payload> History::look_at_workload(const core::LookAtWorkload& c) {
-  core::WorkloadLook look;
-  auto job = world_.get(c.gke, cloudsim::Kind::kJob, c.kube_namespace, c.name.value());
-  if (job)
-    look.workload = workload_view(**job, kEpoch);
-  else if (job.error().kind != ErrorKind::kNotFound)
-    return std::unexpected(job.error());
-  // Pods carry the Job's name as a label; those of a Job that is gone are found by it.
-  auto pods = world_.list(c.gke, cloudsim::Kind::kPod);
-  if (!pods) return std::unexpected(pods.error());
-  for (const auto& pod : pods->objects)
-    if (pod->pod().owner_name == c.name.value()) ++look.pods;
-  return core::Payload(std::move(look));
 }
 
 // The jobs watch: in order, with a lag; a gap loses what was under way and ends in a new list.

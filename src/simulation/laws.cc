@@ -168,8 +168,8 @@ void Laws::sent(const core::Command& command) {
     if (!database_->pools().contains(create->row.name))
       violate(6, fmt::format("{} is created before its row is durable", create->row.name.value()));
     if (job != database_->jobs().end() && job->second.state.provision < create->row.provision)
-      violate(6, fmt::format("{} is created before its job's row shows it",
-                             create->row.name.value()));
+      violate(6,
+              fmt::format("{} is created before its job's row shows it", create->row.name.value()));
   }
   if (const auto* create = std::get_if<core::CreateWorkload>(&command.body)) {
     const auto row = database_->pools().find(create->pool);
@@ -293,9 +293,11 @@ void Laws::kubernetes_changed(const model::GkeCluster&, const cloudsim::Change& 
       const model::JobId job(label_of(*object.labels, model::kJobLabel));
       const bool over = cloudsim::find_condition(object.job(), "Complete") != nullptr ||
                         cloudsim::find_condition(object.job(), "Failed") != nullptr;
-      const bool decided = over || cloudsim::find_condition(object.job(), "SuccessCriteriaMet") ||
-                           cloudsim::find_condition(object.job(), "FailureTarget");
-      if (decided && !deleted && !object.deletion_at)
+      const auto has = [&](std::string_view type) {
+        return cloudsim::find_condition(object.job(), type) != nullptr;
+      };
+      const bool succeeded = has("Complete") || has("SuccessCriteriaMet");
+      if (succeeded && !deleted && !object.deletion_at)
         ended_by_itself_.try_emplace(job, WallTime{} + now_.time_since_epoch());
       std::set<model::Uid>& live = live_workloads_[job];
       if (deleted || over)
@@ -333,9 +335,8 @@ void Laws::pool_deleted(const model::GkeCluster&, const cloudsim::PoolRequest& r
     if (!model::is_terminal(status) && status != JobStatus::kAborting)
       violate(7, fmt::format("{} was deleted under {}", request.name.value(), job.value()));
     // An ended job's pods get their grace before the machines go.
-    const std::optional<WallTime> over = status == JobStatus::kAborting
-                                             ? row->second.aborting_at
-                                             : row->second.state.finished_at;
+    const std::optional<WallTime> over =
+        status == JobStatus::kAborting ? row->second.aborting_at : row->second.state.finished_at;
     const WallTime now = WallTime{} + now_.time_since_epoch();
     if (pods > 0 && over &&
         now < *over + std::chrono::seconds(row->second.spec.termination_grace_seconds))
