@@ -187,6 +187,7 @@ class Controller::Shell {
   // --- filling a new core ----------------------------------------------------------------------
   void begin_term() {
     drop_core("a new term begins");  // nothing of an earlier one stays behind
+    leads_ = true;
     core::Settings core_settings;
     core_settings.installation = installation_;
     core_ = std::make_unique<core::Core>(core_settings);

@@ -251,6 +251,7 @@ void Core::State::create_answered(Pool& pool, const CommandDone& done) {
       if (FALCON_MUTANT(kFailOnUnknownCreate))
         fail_pool(pool, Error{ErrorKind::kInvalid, error.what});
       if (FALCON_MUTANT(kForgetUnknownPool) && pool.job != nullptr) {
+        pool.unknown_create.reset();
         pool.create = Pool::Create::kNotSent;
         capacity_failure(pool, error.what);
       }
