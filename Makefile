@@ -32,7 +32,7 @@ sim-mutants: build  ## planted mistakes; the simulation must catch each
 	@build/release/falcon-simulation-mutants --mutants
 
 test-full: test  ## what CI runs: also the release build, histories, mutants, all of e2e
-	@$(MAKE) --no-print-directory sim SEEDS=5000
+	@$(MAKE) --no-print-directory sim SEEDS=2000
 	@$(MAKE) --no-print-directory sim-mutants
 	@FALCON_BINARY=build/release/falcon $(PYTEST) tests/e2e
 

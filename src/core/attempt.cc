@@ -42,6 +42,7 @@ void Core::State::dispatch(Pool& pool) {
   Job& job = *pool.job;
   if (job.write != 0 || job.read != 0 || job.must_read) return;
   if (job.state.node_pool_name != pool.row.name) return;  // its row shows the pool first
+  if (!due(pool, job.no_dispatch_before)) return;
   Attempt attempt;
   attempt.row.job = job.id;
   attempt.row.number = job.state.attempt + 1;
@@ -405,8 +406,8 @@ void Core::State::verify_gone(Pool& pool) {
     }
     // What an earlier process saw of lost machines is not known any more: fewer than all is enough.
     const bool maybe_lost = !attempt.own && pool.nodes_ready < pool.shape->slice.hosts;
-    const bool weak = attempt.node_lost || maybe_lost || !pool.gke->in_sync ||
-                      late_create_possible(attempt);
+    const bool weak =
+        attempt.node_lost || maybe_lost || !pool.gke->in_sync || late_create_possible(attempt);
     if (weak) {
       // Pods of a lost machine, or of a create that still comes: only the pool's end proves that
       // none can run.
@@ -431,6 +432,10 @@ void Core::State::verify_gone(Pool& pool) {
 
 void Core::State::close_attempt(Pool& pool) {
   Attempt& attempt = *pool.attempt;
+  // Two live Kubernetes Jobs of one job are never risked: the next attempt waits until a lost
+  // create of this one can no longer arrive.
+  if (pool.job != nullptr && late_create_possible(attempt))
+    pool.job->no_dispatch_before = mono() + settings_.late_call_max;
   if (attempt.row.outcome == AttemptOutcome::kOpen) {
     attempt.row.outcome =
         pool.job != nullptr ? outcome_of(pool.job->state) : AttemptOutcome::kAborted;

@@ -103,6 +103,7 @@ struct Job : Record {
   std::optional<Verdict> verdict;
   bool no_pod_runs = false;  // proven, after an attempt
   MonoTime abort_seen{};
+  MonoTime no_dispatch_before{};  // a create of an earlier attempt may arrive until then
 };
 
 struct Attempt {
@@ -140,7 +141,7 @@ struct Pool : Record {
   std::optional<Attempt> attempt;  // row.serves_attempt
 
   Create create = Create::kNotSent;
-  MonoTime create_sent{};  // last time a create left, or might have
+  MonoTime create_sent{};                  // last time a create left, or might have
   std::optional<MonoTime> unknown_create;  // when an answer was last missed
   Retry create_retry;
   model::OperationName operation;  // empty: not known
