@@ -421,13 +421,7 @@ void Core::State::verify_gone(Pool& pool) {
     mark(pool.job);
     if (pool.job->state.status == JobStatus::kAborting) return;  // the row first
   }
-  Job* let_go =
-      pool.job != nullptr && !model::is_terminal(pool.job->state.status) ? pool.job : nullptr;
   close_attempt(pool);
-  if (let_go == nullptr) return;
-  // Its pool was condemned before all machines were there: the job goes on looking.
-  let_go->no_pod_runs = false;
-  if (let_go->slot == nullptr) requeue(*let_go);
 }
 
 void Core::State::close_attempt(Pool& pool) {
@@ -447,8 +441,13 @@ void Core::State::close_attempt(Pool& pool) {
     }
     put_row(attempt);
   }
+  Job* job = pool.job;
   pool.attempt.reset();
   unbind(pool);
+  // A job that goes on looks again: with its slot where it had one, else from its queue.
+  const bool goes_on = job != nullptr && !model::is_terminal(job->state.status) &&
+                       job->state.status != JobStatus::kAborting;
+  if (goes_on && job->acquiring && job->slot == nullptr) requeue(*job);
 }
 
 }  // namespace falcon::core

@@ -203,8 +203,9 @@ void Core::State::link(Pool& pool) {
   const model::Reason reason = job.state.reason;
   const bool row_has_slot = reason == model::Reason::kClusterBusy ||
                             reason == model::Reason::kProvisioning;  // before it had this pool
-  // Taking a pool that is Ready needs no slot.
-  const bool not_ready = pool.row.phase != model::PoolPhase::kReady;
+  // A pool that is still coming was taken with the slot; one that was Ready then needed none.
+  const bool not_ready = pool.row.phase == model::PoolPhase::kIntended ||
+                         pool.row.phase == model::PoolPhase::kAccepted;
   const bool had_slot = job.state.status == model::JobStatus::kPending &&
                         (pool.row.owner == job.id || row_has_slot || not_ready);
   if (had_slot) take_slot(job, queue);

@@ -38,12 +38,8 @@ void Core::State::step_condemned(Pool& pool) {
   if (verified_gone(pool)) {
     if (pool.attempt) {
       pool.attempt->gone = true;
-      Job* job = pool.job;
-      if (job != nullptr) job->no_pod_runs = true;
+      if (pool.job != nullptr) pool.job->no_pod_runs = true;
       close_attempt(pool);
-      const bool goes_on = job != nullptr && !model::is_terminal(job->state.status) &&
-                           job->state.status != JobStatus::kAborting;
-      if (goes_on && job->slot == nullptr) requeue(*job);
     }
     // The name must never be used again: the owner's row shows the provision first.
     const auto owner = jobs_.find(pool.row.owner);
