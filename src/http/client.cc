@@ -164,7 +164,10 @@ class Client::Loop {
     thread_ = std::thread([this] { run(); });
   }
 
-  ~Loop() {
+  ~Loop() { stop(); }
+
+  void stop() {
+    if (!thread_.joinable()) return;
     {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
@@ -198,11 +201,17 @@ class Client::Loop {
       end_silent_streams();
       curl_multi_poll(multi_, nullptr, 0, 500, nullptr);
     }
-    for (auto& [id, transfer] : transfers_) {
-      curl_multi_remove_handle(multi_, transfer->easy.get());
-      finish(*transfer, Error{ErrorKind::kUnknownOutcome, "the client was stopped"});
-    }
-    transfers_.clear();
+    answer_the_rest();
+  }
+
+  // Everything that was asked for gets its answer, also what callbacks ask for meanwhile.
+  void answer_the_rest() {
+    do {
+      while (!transfers_.empty())
+        drop(transfers_.begin()->first,
+             Error{ErrorKind::kUnknownOutcome, "the client was stopped"});
+      take_orders();
+    } while (!transfers_.empty());
   }
 
   bool take_orders() {
@@ -214,8 +223,6 @@ class Client::Loop {
       closing.swap(closing_);
       if (stopping_) {
         for (auto& transfer : arriving) transfers_[transfer->id] = std::move(transfer);
-        for (auto& [id, transfer] : transfers_)
-          if (!transfer->easy) transfer->easy.reset(curl_easy_init());
         return false;
       }
     }
@@ -319,7 +326,7 @@ class Client::Loop {
     const auto found = transfers_.find(id);
     const std::unique_ptr<Transfer> transfer = std::move(found->second);
     transfers_.erase(found);
-    curl_multi_remove_handle(multi_, transfer->easy.get());
+    if (transfer->easy) curl_multi_remove_handle(multi_, transfer->easy.get());
     finish(*transfer, std::move(error));
   }
 
@@ -349,7 +356,8 @@ class Client::Loop {
 };
 
 Client::Client() : loop_(std::make_unique<Loop>()) {}
-Client::~Client() = default;
+// While the last callbacks run, this is still a client: they may send.
+Client::~Client() { loop_->stop(); }
 
 void Client::send(Request request, OnResponse on_response) {
   auto transfer = std::make_unique<Transfer>();

@@ -56,12 +56,14 @@ struct StreamHandler {
 
 class Client {
  public:
-  Client();   // starts the thread
-  ~Client();  // ends all requests (their callbacks get kUnknownOutcome), joins the thread
+  Client();  // starts the thread
+  // Ends all requests (their callbacks get kUnknownOutcome) and joins the thread. What callbacks
+  // send meanwhile is answered the same way: whoever sends again at each such answer ends never.
+  ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Any thread may call these.
+  // Any thread may call these. Each send gets exactly one callback.
   void send(Request request, OnResponse on_response);
   using StreamId = std::uint64_t;
   StreamId open(Request request, StreamHandler handler);
