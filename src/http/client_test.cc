@@ -420,21 +420,21 @@ TEST(Client, TheEndOfTheClientAnswersWhatIsUnderWay) {
 TEST(Client, TheEndOfTheClientAnswersWhatCallbacksSendMeanwhile) {
   Peer peer([](Line& line, int) { line.stay_silent(); });
   std::vector<ErrorKind> answers;  // the client's thread, then this one
-  {
-    Client client;
-    const auto note = [&](const Result<Response>& answer) { answers.push_back(kind_of(answer)); };
-    const auto note_and_send = [&](const Result<Response>& answer) {
-      note(answer);
-      client.send(request_to(peer, "POST", "third"), note);
-    };
-    client.send(request_to(peer, "POST", "first"), [&](const Result<Response>& answer) {
-      note(answer);
-      client.send(request_to(peer, "POST", "second"), note_and_send);
-    });
-    StreamHandler handler;
-    handler.on_end = [&](const std::optional<Error>&) { client.send(request_to(peer), note); };
-    client.open(request_to(peer), std::move(handler));
-  }
+  auto owned = std::make_unique<Client>();
+  Client& client = *owned;
+  const auto note = [&](const Result<Response>& answer) { answers.push_back(kind_of(answer)); };
+  const auto note_and_send = [&](const Result<Response>& answer) {
+    note(answer);
+    client.send(request_to(peer, "POST", "third"), note);
+  };
+  StreamHandler handler;
+  handler.on_end = [&](const std::optional<Error>&) { client.send(request_to(peer), note); };
+  client.send(request_to(peer, "POST", "first"), [&](const Result<Response>& answer) {
+    note(answer);
+    client.send(request_to(peer, "POST", "second"), note_and_send);
+  });
+  client.open(request_to(peer), std::move(handler));
+  owned.reset();
   EXPECT_EQ(answers, std::vector(4, ErrorKind::kUnknownOutcome));
 }
 
