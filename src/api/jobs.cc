@@ -102,8 +102,13 @@ http::ServerResponse jobs_list(const Context& context, const http::ServerRequest
     if (i > 0) body += ',';
     body += render_job(page->items[i], *picture, language, codes, now);
   }
-  body += fmt::format("],\"next_page_token\":{},\"sequence\":{}}}\n",
+  body += fmt::format("],\"next_page_token\":{},\"sequence\":{}",
                       wire::quoted(page->next_page_token), page->sequence);
+  for (std::size_t i = 0; i < page->unreadable.size(); ++i)
+    body += fmt::format("{}{{\"id\":{},\"what\":{}}}", i == 0 ? ",\"unreadable\":[" : ",",
+                        wire::quoted(page->unreadable[i].id.value()),
+                        wire::quoted(page->unreadable[i].what));
+  body += page->unreadable.empty() ? "}\n" : "]}\n";
   return {200, std::move(body)};
 }
 

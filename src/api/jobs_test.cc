@@ -1,5 +1,6 @@
 // Jobs, clusters, terms and the watch over REST: through real sockets, on SQLite.
 #include <fmt/format.h>
+#include <sqlite3.h>
 
 #include <algorithm>
 #include <thread>
@@ -64,6 +65,41 @@ TEST_F(JobsTest, ListsNewestFirstByPagesAndFilters) {
   EXPECT_EQ(call("GET", "/v1/jobs?name=other").at("/items/0/actor"), "bob");
   EXPECT_EQ(call("GET", "/v1/jobs?status=Running").at("/items"), "[]");
   EXPECT_EQ(call("GET", "/v1/jobs?open=true").at("/items/0/name"), "job-0");
+}
+
+// Else whoever compares two lists would take it for gone.
+TEST_F(JobsTest, ARowThatCannotBeReadIsNamedInTheList) {
+  server_->stop();
+  std::mutex mutex;
+  std::vector<std::string> logged;
+  Settings settings;
+  settings.log = [&](std::string_view line) {
+    const std::scoped_lock lock(mutex);
+    logged.emplace_back(line);
+  };
+  start(settings);
+  const std::string good = submit("good").at("/id");
+  const std::string bad = submit("bad").at("/id");
+  EXPECT_EQ(call("GET", "/v1/jobs?open=true").at("/unreadable"), "-");
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open((folder_.path() + "/data/falcon.db").c_str(), &database), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(database, "UPDATE jobs SET status = 'Dreaming' WHERE name = 'bad'",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(database);
+  const Answer list = call("GET", "/v1/jobs?open=true");
+  EXPECT_EQ(list.at("/items/0/id"), good);
+  EXPECT_EQ(list.at("/items/1"), "-");
+  EXPECT_EQ(list.at("/unreadable/0/id"), bad);
+  EXPECT_NE(list.at("/unreadable/0/what").find("Dreaming"), std::string::npos);
+  EXPECT_EQ(call("GET", "/v1/jobs/" + bad).status, 500);
+  server_->stop();  // its threads log no more
+  EXPECT_EQ(std::ranges::count_if(logged,
+                                  [](const std::string& line) {
+                                    return line.starts_with(R"({"level":"error")") &&
+                                           line.find("Dreaming") != std::string::npos;
+                                  }),
+            1);
 }
 
 TEST_F(JobsTest, TextIsInTheLanguageOfTheReader) {

@@ -16,6 +16,7 @@
 #include "api/service.h"
 #include "base/digest.h"
 #include "store/store.h"
+#include "wire/wire.h"
 
 namespace falcon::api {
 namespace {
@@ -99,6 +100,10 @@ Result<std::uint16_t> ApiServer::start() {
   }
   store::SqliteSettings sqlite;
   sqlite.path = settings_.data + "/falcon.db";
+  if (settings_.log)
+    sqlite.on_trouble = [log = settings_.log](const std::string& what) {
+      log(fmt::format("{{\"level\":\"error\",\"message\":{}}}", wire::quoted(what)));
+    };
   FALCON_TRY(store, store::open_sqlite(std::move(sqlite)));
 
   ServiceSettings service;

@@ -136,6 +136,7 @@ void ApiClient::open_jobs_page(const std::string& token, std::shared_ptr<wire::J
     // The watch starts where the first page was read: what changed since comes again.
     if (first) so_far->sequence = page->sequence;
     for (wire::JobRead& item : page->items) so_far->items.push_back(std::move(item));
+    for (auto& row : page->unreadable) so_far->unreadable.push_back(std::move(row));
     if (page->next_page_token.empty()) return done(std::move(*so_far));
     open_jobs_page(page->next_page_token, so_far, done);
   });

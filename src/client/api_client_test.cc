@@ -155,8 +155,9 @@ TEST_F(ApiClientTest, AllPagesMakeOneListAndTheWatchStartsAtTheFirst) {
     const bool last = token == "2";
     const std::string number = token.empty() ? "0" : std::string(token);
     const std::string next = last ? "" : std::to_string(std::stoi(number) + 1);
-    reply.send({200, fmt::format(R"({{"items":[{}],"next_page_token":"{}","sequence":{}}})",
-                                 job_json(number), next, 40 + std::stoi(number))});
+    reply.send({200, fmt::format(R"({{"items":[{}],"next_page_token":"{}","sequence":{},)"
+                                 R"("unreadable":[{{"id":"u-{}","what":"why"}}]}})",
+                                 job_json(number), next, 40 + std::stoi(number), number)});
   });
   const auto list =
       wait<wire::JobListRead>([this](auto done) { api_->open_jobs(std::move(done)); });
@@ -164,6 +165,8 @@ TEST_F(ApiClientTest, AllPagesMakeOneListAndTheWatchStartsAtTheFirst) {
   ASSERT_EQ(list->items.size(), 3U);
   EXPECT_EQ(list->items[0].row.id, model::JobId("j-0"));
   EXPECT_EQ(list->items[2].row.id, model::JobId("j-2"));
+  ASSERT_EQ(list->unreadable.size(), 3U);
+  EXPECT_EQ(list->unreadable[2].id, model::JobId("u-2"));
   EXPECT_EQ(list->sequence, 40U);  // what changed while the pages were read comes again
   ASSERT_EQ(targets.size(), 3U);
   EXPECT_EQ(targets[0].find("page_token"), std::string::npos);

@@ -34,16 +34,15 @@ struct Entry {
 class JobsSeen {
  public:
   explicit JobsSeen(Connection& connection) : connection_(connection) {}
-  std::optional<model::JobRow> at(const Entry& entry) {
+  Result<model::JobRow> at(const Entry& entry) {
     const model::JobId id(entry.object);
     auto seen = rows_.find(id);
     if (seen == rows_.end()) {
-      auto found = find_job(connection_, id);
-      if (!found) return std::nullopt;
-      seen = rows_.emplace(id, std::move(found->row)).first;
+      FALCON_TRY(found, find_job(connection_, id));
+      seen = rows_.emplace(id, std::move(found.row)).first;
     }
     model::JobRow row = seen->second;
-    if (!apply_change(entry.body, row)) return std::nullopt;
+    FALCON_TRY(applied, apply_change(entry.body, row));
     return row;
   }
 
@@ -78,8 +77,8 @@ std::uint64_t compact_changes(Connection& connection, std::size_t kept) {
   return newest;
 }
 
-Result<Store::Changes> changes_after(Connection& connection, std::uint64_t since,
-                                     std::size_t limit) {
+Result<Store::Changes> changes_after(Connection& connection, std::uint64_t since, std::size_t limit,
+                                     std::vector<std::string>& troubles) {
   Store::Changes result;
   result.sequence = newest_change(connection);
   if (since > result.sequence)
@@ -107,10 +106,14 @@ Result<Store::Changes> changes_after(Connection& connection, std::uint64_t since
     if (entry.kind == kClusterRemoved) {
       result.items.push_back({entry.sequence, model::ClusterId(entry.object)});
     } else if (entry.kind == kCluster) {
-      if (auto row = cluster_from_change(entry.body))
+      std::string trouble;
+      if (auto row = cluster_from_change(entry.body, trouble))
         result.items.push_back({entry.sequence, *std::move(row)});
+      if (!trouble.empty()) troubles.push_back(std::move(trouble));
     } else if (auto row = jobs.at(entry)) {
       result.items.push_back({entry.sequence, *std::move(row)});
+    } else {
+      troubles.push_back(row.error().what);
     }
   }
   return result;

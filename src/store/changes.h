@@ -19,7 +19,8 @@ void note_removal(Connection& connection, const model::ClusterId& id);
 std::uint64_t newest_change(Connection& connection);  // 0: none yet
 // Forgets all but the newest `kept` (at least one); gives the number of the newest.
 std::uint64_t compact_changes(Connection& connection, std::size_t kept);
-Result<Store::Changes> changes_after(Connection& connection, std::uint64_t since,
-                                     std::size_t limit);
+// `troubles`: of changes that could not be read, and are left out.
+Result<Store::Changes> changes_after(Connection& connection, std::uint64_t since, std::size_t limit,
+                                     std::vector<std::string>& troubles);
 
 }  // namespace falcon::store

@@ -18,7 +18,8 @@ std::optional<ClusterRow> find_cluster(Connection& connection, const model::Clus
   static const std::string sql =
       fmt::format("SELECT {} FROM clusters WHERE id = ?", kClusterColumns);
   Cursor cursor = connection.query(sql, id);
-  return cursor.next() ? read_cluster(cursor) : std::nullopt;
+  std::string trouble;  // lists tell it
+  return cursor.next() ? std::optional(read_cluster(cursor, trouble)) : std::nullopt;
 }
 
 std::unexpected<Error> no_cluster(const model::ClusterId& id) {
@@ -93,14 +94,18 @@ Result<std::monostate> remove_cluster(Connection& connection, const model::Clust
   return std::monostate{};
 }
 
-Result<Store::ClusterList> list_clusters(Connection& connection) {
+Result<Store::ClusterList> list_clusters(Connection& connection,
+                                         std::vector<std::string>& troubles) {
   static const std::string sql = fmt::format(
       "SELECT {} FROM clusters ORDER BY name, tpu_type, project, location", kClusterColumns);
   Store::ClusterList list;
   list.sequence = newest_change(connection);
   Cursor cursor = connection.query(sql);
-  while (cursor.next())
-    if (auto row = read_cluster(cursor)) list.items.push_back(*std::move(row));
+  while (cursor.next()) {
+    std::string trouble;
+    list.items.push_back(read_cluster(cursor, trouble));
+    if (!trouble.empty()) troubles.push_back(std::move(trouble));
+  }
   return list;
 }
 

@@ -1,6 +1,10 @@
 #include "store/codec.h"
 
+#include <fmt/format.h>
+
 #include <boost/json.hpp>
+
+#include "base/text.h"
 
 namespace falcon::store {
 namespace {
@@ -58,6 +62,41 @@ std::optional<WallTime> maybe_time(const json::object& object, std::string_view 
 
 void put_time(json::object& object, std::string_view key, const std::optional<WallTime>& time) {
   if (time) object[view(key)] = to_unix_ms(*time);
+}
+
+std::string unknown_word(std::string_view what, const std::string& name, std::string_view field,
+                         const std::string& word) {
+  return fmt::format(
+      "the row of {} {} says {} \"{}\", which this version does not know; run the version that "
+      "wrote it, or correct the row",
+      what, name, field, clean_text(word, 80));
+}
+
+// The words of a row that decide. One that is not known must not read as another.
+template <class Parse, class Word>
+std::optional<Error> read_word(const model::JobId& id, std::string_view field,
+                               const std::string& text, Parse parse, Word& word) {
+  const auto known = parse(text);
+  if (!known) return Error{ErrorKind::kInternal, unknown_word("job", id.value(), field, text)};
+  word = *known;
+  return std::nullopt;
+}
+
+std::optional<Error> read_words(const model::JobId& id, const std::string& status,
+                                const std::string& reason, const std::string& cleanup,
+                                model::JobState& state) {
+  if (auto error = read_word(id, "status", status, model::job_status_from_string, state.status))
+    return error;
+  if (auto error = read_word(id, "reason", reason, model::reason_from_string, state.reason))
+    return error;
+  return read_word(id, "cleanup", cleanup, model::cleanup_from_string, state.cleanup);
+}
+
+model::ClusterStatus read_cluster_status(const std::string& name, const std::string& word,
+                                         std::string& trouble) {
+  if (const auto status = model::cluster_status_from_string(word)) return *status;
+  trouble = unknown_word("cluster", name, "status", word) + "; until then it counts as offline";
+  return model::ClusterStatus::kOffline;
 }
 
 }  // namespace
@@ -157,18 +196,18 @@ std::string change_text(const model::JobRow& row) {
   return json::serialize(object);
 }
 
-bool apply_change(std::string_view text, model::JobRow& row) {
+Result<std::monostate> apply_change(std::string_view text, model::JobRow& row) {
   const json::value value = parse(text);
-  if (!value.is_object()) return false;
+  if (!value.is_object())
+    return fail(ErrorKind::kInternal,
+                fmt::format("a change of job {} is no JSON object", row.id.value()));
   const json::object& object = value.get_object();
-  const auto status = model::job_status_from_string(string_of(object, "status"));
-  if (!status) return false;
   row.version = static_cast<std::uint64_t>(integer_of(object, "version"));
   row.aborting_at = maybe_time(object, "aborting_at");
   model::JobState& state = row.state;
-  state.status = *status;
-  state.reason =
-      model::reason_from_string(string_of(object, "reason")).value_or(model::Reason::kNone);
+  if (auto error = read_words(row.id, string_of(object, "status"), string_of(object, "reason"),
+                              string_of(object, "cleanup"), state))
+    return std::unexpected(*std::move(error));
   state.message.code = model::message_code_from_string(string_of(object, "message_code"))
                            .value_or(model::MessageCode::kNone);
   state.message.arguments = list_of(object.if_contains("message_arguments"));
@@ -184,10 +223,8 @@ bool apply_change(std::string_view text, model::JobRow& row) {
   state.started_at = maybe_time(object, "started_at");
   state.finished_at = maybe_time(object, "finished_at");
   state.aborted_at = maybe_time(object, "aborted_at");
-  state.cleanup =
-      model::cleanup_from_string(string_of(object, "cleanup")).value_or(model::Cleanup::kNone);
   state.cleanup_error = string_of(object, "cleanup_error");
-  return true;
+  return std::monostate{};
 }
 
 std::string change_text(const model::ClusterRow& row) {
@@ -207,12 +244,13 @@ std::string change_text(const model::ClusterRow& row) {
   return json::serialize(object);
 }
 
-std::optional<model::ClusterRow> cluster_from_change(std::string_view text) {
+std::optional<model::ClusterRow> cluster_from_change(std::string_view text, std::string& trouble) {
   const json::value value = parse(text);
-  if (!value.is_object()) return std::nullopt;
+  if (!value.is_object()) {
+    trouble = "a change of a cluster is no JSON object";
+    return std::nullopt;
+  }
   const json::object& object = value.get_object();
-  const auto status = model::cluster_status_from_string(string_of(object, "status"));
-  if (!status) return std::nullopt;
   model::ClusterRow row;
   row.id = model::ClusterId(string_of(object, "id"));
   row.name = string_of(object, "name");
@@ -224,13 +262,13 @@ std::optional<model::ClusterRow> cluster_from_change(std::string_view text) {
   row.default_reservation = string_of(object, "default_reservation");
   row.kubernetes_namespace = string_of(object, "kubernetes_namespace");
   row.service_account = string_of(object, "service_account");
-  row.status = *status;
+  row.status = read_cluster_status(row.name, string_of(object, "status"), trouble);
   row.created_at = wall_time_from_unix_ms(integer_of(object, "created_at"));
   row.version = static_cast<std::uint64_t>(integer_of(object, "version"));
   return row;
 }
 
-std::optional<model::JobRow> read_job(const Cursor& cursor) {
+Result<model::JobRow> read_job(const Cursor& cursor) {
   model::JobRow row;
   int at = 0;  // `n` is for the caller
   row.id = model::JobId(cursor.text(++at));
@@ -243,10 +281,8 @@ std::optional<model::JobRow> read_job(const Cursor& cursor) {
   row.aborting_at = cursor.maybe_time(++at);
   row.version = cursor.natural(++at);
   model::JobState& state = row.state;
-  const auto status = model::job_status_from_string(cursor.text(++at));
-  if (!status) return std::nullopt;
-  state.status = *status;
-  state.reason = model::reason_from_string(cursor.text(++at)).value_or(model::Reason::kNone);
+  const std::string status = cursor.text(++at);
+  const std::string reason = cursor.text(++at);
   state.message.code =
       model::message_code_from_string(cursor.text(++at)).value_or(model::MessageCode::kNone);
   state.message.arguments = list_from_text(cursor.text(++at));
@@ -261,12 +297,14 @@ std::optional<model::JobRow> read_job(const Cursor& cursor) {
   state.started_at = cursor.maybe_time(++at);
   state.finished_at = cursor.maybe_time(++at);
   state.aborted_at = cursor.maybe_time(++at);
-  state.cleanup = model::cleanup_from_string(cursor.text(++at)).value_or(model::Cleanup::kNone);
+  const std::string cleanup = cursor.text(++at);
   state.cleanup_error = cursor.text(++at);
+  if (auto error = read_words(row.id, status, reason, cleanup, state))
+    return std::unexpected(*std::move(error));
   return row;
 }
 
-std::optional<model::ClusterRow> read_cluster(const Cursor& cursor) {
+model::ClusterRow read_cluster(const Cursor& cursor, std::string& trouble) {
   model::ClusterRow row;
   int at = 0;
   row.id = model::ClusterId(cursor.text(at));
@@ -279,9 +317,7 @@ std::optional<model::ClusterRow> read_cluster(const Cursor& cursor) {
   row.default_reservation = cursor.text(++at);
   row.kubernetes_namespace = cursor.text(++at);
   row.service_account = cursor.text(++at);
-  const auto status = model::cluster_status_from_string(cursor.text(++at));
-  if (!status) return std::nullopt;
-  row.status = *status;
+  row.status = read_cluster_status(row.name, cursor.text(++at), trouble);
   row.created_at = cursor.time(++at);
   row.version = cursor.natural(++at);
   return row;

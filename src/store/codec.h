@@ -1,15 +1,18 @@
 // Between rows of the model and what the tables hold. Private to this folder.
 //
 // Reading never fails a whole list: text that is no JSON reads as an empty value (an empty spec is
-// refused by whoever uses it), and a row whose status is unknown reads as nothing.
+// refused by whoever uses it), a job whose words are unknown is an error of its own, and a cluster
+// whose status is unknown reads as offline: nothing is begun or ended there.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
+#include "base/result.h"
 #include "model/cluster.h"
 #include "model/job.h"
 #include "store/sqlite.h"
@@ -25,9 +28,10 @@ model::JobSpec spec_from_text(std::string_view text);
 
 // What may change of a job, and the whole of a cluster, as a change of the feed holds them.
 std::string change_text(const model::JobRow& row);
-bool apply_change(std::string_view text, model::JobRow& row);
+Result<std::monostate> apply_change(std::string_view text, model::JobRow& row);
 std::string change_text(const model::ClusterRow& row);
-std::optional<model::ClusterRow> cluster_from_change(std::string_view text);
+// `trouble`: what could not be read; else it stays as it is.
+std::optional<model::ClusterRow> cluster_from_change(std::string_view text, std::string& trouble);
 
 // Columns of `jobs`, in the order that read_job expects, and of `clusters`.
 inline constexpr std::string_view kJobColumns =
@@ -37,7 +41,7 @@ inline constexpr std::string_view kJobColumns =
 inline constexpr std::string_view kClusterColumns =
     "id, name, project, location, zone, tpu_type, gcs_bucket, default_reservation, "
     "kubernetes_namespace, service_account, status, created_at, version";
-std::optional<model::JobRow> read_job(const Cursor& cursor);
-std::optional<model::ClusterRow> read_cluster(const Cursor& cursor);
+Result<model::JobRow> read_job(const Cursor& cursor);  // kInternal: which row, what it says
+model::ClusterRow read_cluster(const Cursor& cursor, std::string& trouble);
 
 }  // namespace falcon::store

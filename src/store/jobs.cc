@@ -4,8 +4,10 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "store/changes.h"
 #include "store/codec.h"
 #include "store/terms.h"
@@ -103,13 +105,12 @@ std::string forbidden(const JobState& before, const JobState& after) {
 
 }  // namespace
 
-std::optional<StoredJob> find_job(Connection& connection, const model::JobId& id) {
+Result<StoredJob> find_job(Connection& connection, const model::JobId& id) {
   static const std::string sql = select_jobs("WHERE id = ?");
   Cursor cursor = connection.query(sql, id);
-  if (!cursor.next()) return std::nullopt;
-  auto row = read_job(cursor);
-  if (!row) return std::nullopt;
-  return StoredJob{cursor.integer(0), *std::move(row)};
+  if (!cursor.next()) return no_job(id);
+  FALCON_TRY(row, read_job(cursor));
+  return StoredJob{cursor.integer(0), std::move(row)};
 }
 
 Result<JobRow> submit_job(Connection& connection, JobRow job, WallTime now) {
@@ -135,20 +136,22 @@ Result<JobRow> submit_job(Connection& connection, JobRow job, WallTime now) {
 }
 
 Result<JobRow> job_by_id(Connection& connection, const model::JobId& id) {
-  auto found = find_job(connection, id);
-  if (!found) return no_job(id);
-  return std::move(found->row);
+  FALCON_TRY(found, find_job(connection, id));
+  return std::move(found.row);
 }
 
 Result<std::vector<JobRow>> jobs_named(Connection& connection, const std::string& name) {
-  static const std::string open = select_jobs("WHERE name = ? AND is_terminal = 0 ORDER BY n DESC");
+  static const std::string open = select_jobs(
+      fmt::format("WHERE name = ? AND is_terminal = 0 ORDER BY n DESC LIMIT {}", Store::kNamedMax));
   static const std::string ended =
       select_jobs("WHERE name = ? AND is_terminal = 1 ORDER BY n DESC LIMIT 1");
   std::vector<JobRow> rows;
   for (const std::string* sql : {&open, &ended}) {
     Cursor cursor = connection.query(*sql, name);
-    while (cursor.next())
-      if (auto row = read_job(cursor)) rows.push_back(*std::move(row));
+    while (cursor.next()) {
+      FALCON_TRY(row, read_job(cursor));
+      rows.push_back(std::move(row));
+    }
     if (!rows.empty()) return rows;
   }
   return fail(ErrorKind::kNotFound, fmt::format("there is no job named \"{}\"", name));
@@ -192,22 +195,28 @@ Result<JobPage> list_jobs(Connection& connection, const JobFilter& filter) {
     }
     ++seen;
     last = cursor.integer(0);
-    if (auto row = read_job(cursor)) page.items.push_back(*std::move(row));
+    if (auto row = read_job(cursor))
+      page.items.push_back(*std::move(row));
+    else
+      page.unreadable.push_back({model::JobId(cursor.text(1)), row.error().what});
   }
   return page;
 }
 
 Result<std::vector<JobEvent>> events_of(Connection& connection, const model::JobId& id) {
-  const auto found = find_job(connection, id);
-  if (!found) return no_job(id);
+  FALCON_TRY(found, find_job(connection, id));
   std::vector<JobEvent> events;
   Cursor cursor = connection.query(
       "SELECT at, status, reason, message_code, message_arguments FROM job_events WHERE job = ? "
       "ORDER BY n",
-      found->n);
+      found.n);
   while (cursor.next()) {
     const auto status = model::job_status_from_string(cursor.text(1));
-    if (!status) continue;
+    if (!status)
+      return fail(ErrorKind::kInternal,
+                  fmt::format("the history of job {} has a line with status \"{}\", which this "
+                              "version does not know; run the version that wrote it, or correct it",
+                              id.value(), clean_text(cursor.text(1), 80)));
     JobEvent event{cursor.time(0), *status, model::Reason::kNone, {}};
     event.reason = model::reason_from_string(cursor.text(2)).value_or(model::Reason::kNone);
     event.message.code =
@@ -219,34 +228,32 @@ Result<std::vector<JobEvent>> events_of(Connection& connection, const model::Job
 }
 
 Result<JobRow> abort_job(Connection& connection, const model::JobId& id, WallTime now) {
-  auto found = find_job(connection, id);
-  if (!found) return no_job(id);
-  const JobStatus status = found->row.state.status;
-  if (model::is_terminal(status) || status == JobStatus::kAborting) return std::move(found->row);
-  JobState state = found->row.state;
+  FALCON_TRY(found, find_job(connection, id));
+  const JobStatus status = found.row.state.status;
+  if (model::is_terminal(status) || status == JobStatus::kAborting) return std::move(found.row);
+  JobState state = found.row.state;
   state.status = JobStatus::kAborting;
   state.reason = model::Reason::kNone;
   state.message = model::make_message(model::MessageCode::kAborting);
-  found->row.aborting_at = now;
-  replace_state(connection, *found, state, now);
-  return std::move(found->row);
+  found.row.aborting_at = now;
+  replace_state(connection, found, state, now);
+  return std::move(found.row);
 }
 
 Result<std::uint64_t> write_job(Connection& connection, std::uint64_t term, const model::JobId& id,
                                 std::uint64_t version, const JobState& state, WallTime now) {
   FALCON_TRY(checked, check_term(connection, term));
   static_cast<void>(checked);
-  auto found = find_job(connection, id);
-  if (!found) return no_job(id);
-  if (found->row.version != version)
+  FALCON_TRY(found, find_job(connection, id));
+  if (found.row.version != version)
     return fail(ErrorKind::kConflict,
                 fmt::format("job {} has version {} now, the write was decided on version {}; read "
                             "it again",
-                            id.value(), found->row.version, version));
-  if (const std::string why = forbidden(found->row.state, state); !why.empty())
+                            id.value(), found.row.version, version));
+  if (const std::string why = forbidden(found.row.state, state); !why.empty())
     return fail(ErrorKind::kConflict, fmt::format("job {}: {}", id.value(), why));
-  replace_state(connection, *found, state, now);
-  return found->row.version;
+  replace_state(connection, found, state, now);
+  return found.row.version;
 }
 
 }  // namespace falcon::store

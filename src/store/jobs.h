@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +17,7 @@ struct StoredJob {
   std::int64_t n = 0;  // order of acceptance
   model::JobRow row;
 };
-std::optional<StoredJob> find_job(Connection& connection, const model::JobId& id);
+Result<StoredJob> find_job(Connection& connection, const model::JobId& id);
 
 Result<model::JobRow> submit_job(Connection& connection, model::JobRow job, WallTime now);
 Result<model::JobRow> job_by_id(Connection& connection, const model::JobId& id);

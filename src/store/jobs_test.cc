@@ -220,6 +220,14 @@ TEST_P(Jobs, ANameMeansTheOpenJobsOrElseTheNewest) {
   EXPECT_EQ(found[0].id, second.id);
 }
 
+TEST_P(Jobs, ANameOfManyGivesTheNewestOnly) {
+  JobRow last;
+  for (std::uint32_t i = 0; i <= Store::kNamedMax; ++i) last = submitted("train");
+  const auto found = store().jobs_named("train").value();
+  ASSERT_EQ(found.size(), Store::kNamedMax);
+  EXPECT_EQ(found[0].id, last.id);
+}
+
 TEST_P(Jobs, PagesCoverAllOnceInOrder) {
   std::vector<std::string> expected;
   for (int i = 0; i < 250; ++i) expected.push_back(submitted("j" + std::to_string(i)).name);

@@ -224,6 +224,15 @@ TEST_P(Terms, AClockThatWentBackHoldsNobodyOutForLong) {
   EXPECT_TRUE(store().acquire_term("c2", 15s).has_value());
 }
 
+TEST_P(Terms, OnceReleasedIsNeverRenewed) {
+  const std::uint64_t term = a_term("c1");
+  ASSERT_TRUE(store().release_term(term).has_value());
+  const auto renewed = store().renew_term(term, 15s);  // sent before the release, arrived after it
+  EXPECT_EQ(kind_of(renewed), ErrorKind::kFenced);
+  EXPECT_THAT(renewed.error().what, HasSubstr("given back"));
+  EXPECT_TRUE(store().acquire_term("c2", 15s).has_value());
+}
+
 TEST_P(Terms, AReleaseOfAnOldTermLeavesTheNewOne) {
   const std::uint64_t old = a_term("c1");
   a_term("c1");

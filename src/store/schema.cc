@@ -156,7 +156,7 @@ CREATE TABLE terms (
   term INTEGER PRIMARY KEY AUTOINCREMENT,
   holder TEXT NOT NULL,
   lease_ms INTEGER NOT NULL,
-  lease_until INTEGER NOT NULL,
+  lease_until INTEGER NOT NULL,  -- 0: given back
   last_number INTEGER NOT NULL  -- of the last write of Falcon's own state
 );
 
@@ -262,6 +262,19 @@ Result<std::monostate> migrate(Connection& connection, const std::string& path, 
   return std::monostate{};
 }
 
+// Readers beside the writer, and commits that are durable and cheap, rest on it. SQLite answers
+// with the mode that it has, which is another one where files cannot be mapped by several
+// connections.
+Result<std::monostate> use_write_ahead_log(Connection& connection, const std::string& path) {
+  Cursor row = connection.query("PRAGMA journal_mode = WAL");
+  const std::string mode = row.next() ? row.text(0) : std::string();
+  if (mode == "wal") return std::monostate{};
+  return std::unexpected(invalid(
+      fmt::format("database {}: its file system does not carry a write-ahead log (SQLite stays in "
+                  "mode \"{}\"); put the data folder on a local disk, not on a network share",
+                  path, mode)));
+}
+
 }  // namespace
 
 std::uint32_t newest_schema() { return static_cast<std::uint32_t>(kSteps.size()); }
@@ -284,7 +297,8 @@ Result<std::unique_ptr<Connection>> open_database(const std::string& path, Durat
     auto connection = connect(path, busy_wait);
     FALCON_TRY(migrated, migrate(*connection, path, now));
     static_cast<void>(migrated);
-    connection->script("PRAGMA journal_mode = WAL");
+    FALCON_TRY(logged, use_write_ahead_log(*connection, path));
+    static_cast<void>(logged);
     return connection;
   } catch (const SqlError& error) {
     return std::unexpected(open_error(path, error));

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "store/changes.h"
@@ -26,6 +27,27 @@ WallTime system_now() {
                                     std::chrono::system_clock::now().time_since_epoch())
                                     .count());
 }
+
+// What could not be read, told once each; a bounded number, since rows are not.
+class Troubles {
+ public:
+  explicit Troubles(std::function<void(const std::string&)> tell) : tell_(std::move(tell)) {}
+  void note(const std::string& what) {
+    constexpr std::size_t kRememberedMax = 10'000;
+    if (!tell_) return;
+    {
+      const std::lock_guard lock(mutex_);
+      if (told_.size() >= kRememberedMax) told_.clear();
+      if (!told_.insert(what).second) return;
+    }
+    tell_(what);
+  }
+
+ private:
+  std::function<void(const std::string&)> tell_;
+  std::mutex mutex_;
+  std::set<std::string> told_;
+};
 
 // Connections for reading; each read sees one snapshot.
 class Readers {
@@ -54,6 +76,8 @@ class Readers {
       return result;
     } catch (const SqlError& error) {
       result = std::unexpected(to_error(error));
+    } catch (const std::exception& error) {  // the connection goes on
+      result = fail(ErrorKind::kInternal, std::string("reading the database: ") + error.what());
     }
     connection.roll_back();
     return result;
@@ -83,6 +107,7 @@ class SqliteStore final : public Store {
  public:
   SqliteStore(SqliteSettings settings, std::unique_ptr<Connection> connection, std::uint64_t newest)
       : settings_(std::move(settings)),
+        troubles_(settings_.on_trouble),
         readers_(settings_),
         writer_(
             std::move(connection),
@@ -102,7 +127,10 @@ class SqliteStore final : public Store {
     return readers_.read([&](Connection& open) { return store::jobs_named(open, name); });
   }
   Result<JobPage> jobs(const JobFilter& filter) override {
-    return readers_.read([&](Connection& open) { return list_jobs(open, filter); });
+    auto page = readers_.read([&](Connection& open) { return list_jobs(open, filter); });
+    if (page)
+      for (const Unreadable& row : page->unreadable) troubles_.note(row.what);
+    return page;
   }
   Result<std::vector<JobEvent>> job_events(const model::JobId& id) override {
     return readers_.read([&](Connection& open) { return events_of(open, id); });
@@ -130,7 +158,10 @@ class SqliteStore final : public Store {
         [&](Connection& open) { return store::remove_cluster(open, id); });
   }
   Result<ClusterList> clusters() override {
-    return readers_.read([](Connection& open) { return list_clusters(open); });
+    std::vector<std::string> troubles;
+    auto list = readers_.read([&](Connection& open) { return list_clusters(open, troubles); });
+    for (const std::string& what : troubles) troubles_.note(what);
+    return list;
   }
 
   Result<std::monostate> write_state(std::uint64_t term, std::uint64_t number,
@@ -165,11 +196,15 @@ class SqliteStore final : public Store {
   }
   Result<std::monostate> release_term(std::uint64_t term) override {
     return writer_.write<std::monostate>(
-        [&](Connection& open) { return store::release_term(open, term, now()); });
+        [&](Connection& open) { return store::release_term(open, term); });
   }
 
   Result<Changes> changes(std::uint64_t since, std::size_t limit) override {
-    return readers_.read([&](Connection& open) { return changes_after(open, since, limit); });
+    std::vector<std::string> troubles;
+    auto changes = readers_.read(
+        [&](Connection& open) { return changes_after(open, since, limit, troubles); });
+    for (const std::string& what : troubles) troubles_.note(what);
+    return changes;
   }
   void on_change(OnChange callback) override { writer_.on_change(std::move(callback)); }
 
@@ -185,6 +220,7 @@ class SqliteStore final : public Store {
   WallTime now() const { return settings_.now(); }
 
   SqliteSettings settings_;
+  Troubles troubles_;
   Readers readers_;
   Writer writer_;
 };

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,8 @@
 #include <condition_variable>
 #include <fstream>
 #include <mutex>
+#include <new>
+#include <stdexcept>
 #include <thread>
 
 #include "store/contract.h"
@@ -23,8 +26,10 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-Result<std::unique_ptr<Store>> open_file(const std::filesystem::path& path) {
+Result<std::unique_ptr<Store>> open_file(const std::filesystem::path& path,
+                                         std::function<void(const std::string&)> on_trouble = {}) {
   SqliteSettings settings;
+  settings.on_trouble = std::move(on_trouble);
   settings.path = path.string();
   settings.busy_wait = 100ms;
   return open_sqlite(std::move(settings));
@@ -128,13 +133,26 @@ TEST(SqliteOpen, SaysWhenAnotherProcessHoldsTheLock) {
   EXPECT_EQ((*store)->jobs({})->items.size(), 1U);
 }
 
+TEST(SqliteOpen, RefusesAFileSystemWithoutAWriteAheadLog) {
+  // Locks by a file beside it, and cannot map memory: what a network share is like.
+  sqlite3_vfs* const usual = sqlite3_vfs_find(nullptr);
+  sqlite3_vfs_register(sqlite3_vfs_find("unix-dotfile"), 1);
+  const TemporaryFolder folder;
+  const auto refused = open_file(folder / "falcon.db");
+  sqlite3_vfs_register(usual, 1);
+  EXPECT_EQ(kind_of(refused), ErrorKind::kInvalid);
+  EXPECT_THAT(refused.error().what, AllOf(HasSubstr("write-ahead log"), HasSubstr("local disk")));
+}
+
 TEST(SqliteRows, APoisonedRowHidesNoOther) {
   const TemporaryFolder folder;
-  const auto store = open_file(folder / "falcon.db");
+  std::vector<std::string> troubles;
+  const auto store =
+      open_file(folder / "falcon.db", [&](const std::string& what) { troubles.push_back(what); });
   ASSERT_TRUE(store.has_value());
   const auto good = (*store)->submit(request("good")).value();
   const auto half = (*store)->submit(request("half")).value();
-  ASSERT_TRUE((*store)->submit(request("bad")).has_value());
+  const auto bad = (*store)->submit(request("bad")).value();
   Connection other((folder / "falcon.db").string(), 100ms);
   other.run("UPDATE jobs SET spec = '{\"image\": ' WHERE name = 'half'");
   other.run("UPDATE jobs SET status = 'Dreaming' WHERE name = 'bad'");
@@ -146,6 +164,84 @@ TEST(SqliteRows, APoisonedRowHidesNoOther) {
   EXPECT_EQ(page.items[1].id, half.id);
   EXPECT_EQ(page.items[1].spec, model::JobSpec{}) << "whoever uses it refuses it";
   EXPECT_EQ((*store)->changes(0, 10)->sequence, 3U);
+
+  // Nor does it vanish: it is named in the list, asked for by itself, and told once.
+  ASSERT_EQ(page.unreadable.size(), 1U);
+  EXPECT_EQ(page.unreadable[0].id, bad.id);
+  const auto names_it = AllOf(HasSubstr(bad.id.value()), HasSubstr("\"Dreaming\""));
+  EXPECT_THAT(page.unreadable[0].what, names_it);
+  const auto alone = (*store)->job(bad.id);
+  EXPECT_EQ(kind_of(alone), ErrorKind::kInternal);
+  EXPECT_THAT(alone.error().what, names_it);
+  EXPECT_EQ(kind_of((*store)->jobs_named("bad")), ErrorKind::kInternal);
+  EXPECT_EQ(kind_of((*store)->abort(bad.id)), ErrorKind::kInternal);
+  EXPECT_THAT(troubles, testing::ElementsAre(names_it));
+}
+
+TEST(SqliteRows, AWordThatDecidesIsNotTakenForAnother) {
+  const TemporaryFolder folder;
+  const auto store = open_file(folder / "falcon.db");
+  ASSERT_TRUE(store.has_value());
+  const auto reason = (*store)->submit(request("reason")).value();
+  const auto cleanup = (*store)->submit(request("cleanup")).value();
+  Connection other((folder / "falcon.db").string(), 100ms);
+  other.run("UPDATE jobs SET reason = 'Bored' WHERE name = 'reason'");
+  other.run("UPDATE jobs SET cleanup = 'halfway' WHERE name = 'cleanup'");
+  EXPECT_THAT((*store)->job(reason.id).error().what, HasSubstr("reason \"Bored\""));
+  EXPECT_THAT((*store)->job(cleanup.id).error().what, HasSubstr("cleanup \"halfway\""));
+  EXPECT_EQ((*store)->jobs({})->unreadable.size(), 2U);
+}
+
+TEST(SqliteRows, AClusterOfUnknownStatusIsShownAsOffline) {
+  const TemporaryFolder folder;
+  std::vector<std::string> troubles;
+  const auto store =
+      open_file(folder / "falcon.db", [&](const std::string& what) { troubles.push_back(what); });
+  ASSERT_TRUE(store.has_value());
+  model::ClusterRow row;
+  row.name = "c1";
+  row = (*store)->add_cluster(row).value();
+  Connection other((folder / "falcon.db").string(), 100ms);
+  other.run("UPDATE clusters SET status = 'draining'");
+  for (int again = 0; again < 2; ++again) {
+    const auto list = (*store)->clusters().value();
+    ASSERT_EQ(list.items.size(), 1U);
+    EXPECT_EQ(list.items[0].status, model::ClusterStatus::kOffline);
+  }
+  EXPECT_THAT(troubles,
+              testing::ElementsAre(AllOf(HasSubstr("cluster c1"), HasSubstr("\"draining\""))));
+  row.status = model::ClusterStatus::kActive;  // put right by hand
+  EXPECT_TRUE((*store)->set_cluster(row).has_value());
+  EXPECT_EQ((*store)->clusters()->items[0].status, model::ClusterStatus::kActive);
+}
+
+TEST(SqliteRows, AChangeThatCannotBeReadIsToldAndTheOthersCome) {
+  const TemporaryFolder folder;
+  std::vector<std::string> troubles;
+  const auto store =
+      open_file(folder / "falcon.db", [&](const std::string& what) { troubles.push_back(what); });
+  ASSERT_TRUE(store.has_value());
+  ASSERT_TRUE((*store)->submit(request("a")).has_value());
+  const auto b = (*store)->submit(request("b")).value();
+  Connection other((folder / "falcon.db").string(), 100ms);
+  other.run("UPDATE changes SET body = '{\"version\": ' WHERE sequence = 1");
+  const auto changes = (*store)->changes(0, 10).value();
+  ASSERT_EQ(changes.items.size(), 1U);
+  EXPECT_EQ(std::get<model::JobRow>(changes.items[0].object).id, b.id);
+  EXPECT_THAT(troubles, testing::ElementsAre(HasSubstr("no JSON")));
+}
+
+TEST(SqliteRows, AHistoryThatCannotBeReadSaysSo) {
+  const TemporaryFolder folder;
+  const auto store = open_file(folder / "falcon.db");
+  ASSERT_TRUE(store.has_value());
+  const auto row = (*store)->submit(request("a")).value();
+  Connection other((folder / "falcon.db").string(), 100ms);
+  other.run("UPDATE job_events SET status = 'Dreaming'");
+  const auto history = (*store)->job_events(row.id);
+  EXPECT_EQ(kind_of(history), ErrorKind::kInternal);
+  EXPECT_THAT(history.error().what, HasSubstr("Dreaming"));
+  EXPECT_EQ((*store)->job(row.id)->id, row.id);
 }
 
 // Holds the writer until it is let go, so that what is queued meanwhile is known.
@@ -237,6 +333,39 @@ TEST(SqliteWriter, AFailureInAGroupTakesBackItsOwnRowsOnly) {
       reader.query("SELECT group_concat(job) FROM (SELECT job FROM backoffs ORDER BY job)");
   ASSERT_TRUE(rows.next());
   EXPECT_EQ(rows.text(0), "0,3,6");
+}
+
+TEST(SqliteWriter, AnExceptionIsAnsweredAndTheNextWriteGoesOn) {
+  const TemporaryFolder folder;
+  const std::string path = (folder / "falcon.db").string();
+  bool fail_before_commit = false;
+  Writer writer(
+      open_database(path, 1s, {}).value(),
+      [&](Connection&) -> std::uint64_t {
+        if (fail_before_commit) throw std::bad_alloc();
+        return 1U;
+      },
+      0);
+  const auto write = [&](const std::string& job, bool throws) {
+    return writer.write<std::monostate>([&](Connection& open) -> Result<std::monostate> {
+      open.run("INSERT INTO backoffs VALUES (?, 0, 0, '')", job);
+      if (throws) throw std::length_error("too long");
+      return std::monostate{};
+    });
+  };
+  const auto thrown = write("a", true);
+  EXPECT_EQ(kind_of(thrown), ErrorKind::kInternal);
+  EXPECT_THAT(thrown.error().what, HasSubstr("too long"));
+  fail_before_commit = true;
+  EXPECT_EQ(kind_of(write("b", false)), ErrorKind::kUnavailable);
+  fail_before_commit = false;
+  // A listener's exception comes after the commit: the write stands.
+  writer.on_change([](std::uint64_t) { throw std::runtime_error("deaf"); });
+  EXPECT_TRUE(write("c", false).has_value());
+  Connection reader(path, 1s);
+  Cursor rows = reader.query("SELECT group_concat(job) FROM backoffs");
+  ASSERT_TRUE(rows.next());
+  EXPECT_EQ(rows.text(0), "c");
 }
 
 // The child's whole life: submits and reports what was acknowledged, until it is killed.

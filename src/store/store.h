@@ -2,7 +2,8 @@
 //
 // Two ports in one class, kept apart by name: *jobs* (which may one day live elsewhere) and
 // *Falcon's own state*. Accepted means durable: a call's answer comes after the commit. Changes are
-// numbered in commit order and none is skipped. Blocking calls, safe from any thread; writes queued
+// numbered in commit order and none is skipped. A row that cannot be read is never left out in
+// silence: see Unreadable. Blocking calls, safe from any thread; writes queued
 // meanwhile share one commit (group commit).
 //
 // Errors: kInvalid (bad input), kNotFound, kAlreadyExists, kConflict (another version, an edge that
@@ -25,6 +26,15 @@
 #include "model/state_change.h"
 
 namespace falcon::store {
+
+// A job's row that this version cannot read (edited by hand, or written by another version). Lists
+// name it beside what they can show, so that nobody takes it for gone; asked for by itself it is
+// kInternal with the same words. A cluster whose status is unknown reads as offline.
+struct Unreadable {
+  model::JobId id;
+  std::string what;  // which row, what it says, what to do
+  friend bool operator==(const Unreadable&, const Unreadable&) = default;
+};
 
 // One change of a job or a cluster row. `row` is empty for a removal.
 struct Change {
@@ -50,8 +60,9 @@ struct JobFilter {
 };
 struct JobPage {
   std::vector<model::JobRow> items;  // newest first, but for open_only
-  std::string next_page_token;       // empty: the last page
-  std::uint64_t sequence = 0;        // where a watch that follows this list starts
+  std::vector<Unreadable> unreadable;
+  std::string next_page_token;  // empty: the last page
+  std::uint64_t sequence = 0;   // where a watch that follows this list starts
 };
 
 struct Term {
@@ -68,7 +79,9 @@ class Store {
   // Gives id (UUIDv7), created_at and version; status Pending, message code Queued, reason Waiting.
   virtual Result<model::JobRow> submit(model::JobRow job) = 0;
   virtual Result<model::JobRow> job(const model::JobId& id) = 0;
-  // All jobs of that name that are not terminal; when there are none, the newest one.
+  // Jobs of that name that are not terminal, newest first, at most kNamedMax; when there are none,
+  // the newest one.
+  static constexpr std::uint32_t kNamedMax = 100;
   virtual Result<std::vector<model::JobRow>> jobs_named(const std::string& name) = 0;
   virtual Result<JobPage> jobs(const JobFilter& filter) = 0;
   virtual Result<std::vector<JobEvent>> job_events(const model::JobId& id) = 0;
@@ -107,12 +120,13 @@ class Store {
   // Strictly higher than any before. kConflict while another holder's lease lives; `what` says how
   // long still. Lease times are measured on this process's clock.
   virtual Result<Term> acquire_term(const std::string& holder, Duration lease) = 0;
-  virtual Result<Term> renew_term(std::uint64_t term, Duration lease) = 0;  // kFenced
+  // kFenced: a higher term exists, or this one was released.
+  virtual Result<Term> renew_term(std::uint64_t term, Duration lease) = 0;
   virtual Result<std::monostate> release_term(std::uint64_t term) = 0;
 
   // --- changes -----------------------------------------------------------------------------
   struct Changes {
-    std::vector<Change> items;   // after `since`, in order, at most `limit`
+    std::vector<Change> items;  // after `since`, in order, at most `limit`; none of unreadable rows
     std::uint64_t sequence = 0;  // of the last item, or the newest when there are no more
   };
   // kNotFound: `since` has been compacted away, list again.
@@ -131,6 +145,8 @@ struct SqliteSettings {
   std::size_t changes_kept = 100'000;  // history of the change feed
   Duration busy_wait{5'000};           // while another process holds the file's lock
   std::function<WallTime()> now;       // clock; the system's when empty
+  // Hears of each row that cannot be read, once. From any thread; must not block.
+  std::function<void(const std::string& what)> on_trouble = nullptr;
 };
 // kInvalid: a newer schema, a file that is no database, a folder without permission; `what` says
 // what to do.

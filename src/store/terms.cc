@@ -14,6 +14,8 @@ struct TermRow {
   WallTime lease_until{};
 };
 
+constexpr WallTime kReleased{};  // as the end of a lease: it does not live again
+
 std::optional<TermRow> highest(Connection& connection) {
   Cursor row = connection.query(
       "SELECT term, holder, lease_ms, lease_until FROM terms ORDER BY term DESC LIMIT 1");
@@ -54,16 +56,20 @@ Result<Term> renew_term(Connection& connection, std::uint64_t term, Duration lea
   if (auto error = bad_lease(lease)) return std::unexpected(*std::move(error));
   FALCON_TRY(checked, check_term(connection, term));
   static_cast<void>(checked);
+  const auto last = highest(connection);
+  if (last->lease_until == kReleased)
+    return fail(ErrorKind::kFenced,
+                fmt::format("term {} was given back by {}; ask for a new one", term, last->holder));
   connection.run("UPDATE terms SET lease_ms = ?, lease_until = ? WHERE term = ?", lease.count(),
                  now + lease, term);
-  return Term{term, highest(connection)->holder, lease};
+  return Term{term, last->holder, lease};
 }
 
-Result<std::monostate> release_term(Connection& connection, std::uint64_t term, WallTime now) {
+Result<std::monostate> release_term(Connection& connection, std::uint64_t term) {
   const auto last = highest(connection);
   if (!last || term > last->term)
     return fail(ErrorKind::kNotFound, fmt::format("term {} was never given", term));
-  connection.run("UPDATE terms SET lease_until = MIN(lease_until, ?) WHERE term = ?", now, term);
+  connection.run("UPDATE terms SET lease_until = ? WHERE term = ?", kReleased, term);
   return std::monostate{};
 }
 

@@ -17,7 +17,7 @@ using Acquired = std::variant<Term, Duration>;
 Result<Acquired> acquire_term(Connection& connection, const std::string& holder, Duration lease,
                               WallTime now);
 Result<Term> renew_term(Connection& connection, std::uint64_t term, Duration lease, WallTime now);
-Result<std::monostate> release_term(Connection& connection, std::uint64_t term, WallTime now);
+Result<std::monostate> release_term(Connection& connection, std::uint64_t term);
 // kFenced unless it is the highest.
 Result<std::monostate> check_term(Connection& connection, std::uint64_t term);
 

@@ -4,6 +4,8 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <exception>
+#include <string>
 
 namespace falcon::store {
 namespace {
@@ -72,14 +74,18 @@ void Writer::carry_out(const Batch& batch) {
     connection_->run("BEGIN IMMEDIATE");
     for (const std::shared_ptr<Task>& task : batch) apply(*task);
   } catch (const SqlError& error) {
-    // The whole transaction is lost; nothing was stored for anybody.
-    connection_->roll_back();
-    Error plain = to_error(error);
-    plain.kind = ErrorKind::kUnavailable;
-    for (const std::shared_ptr<Task>& task : batch) task->refuse(plain);
-    return;
+    return lose(batch, to_error(error).what);
+  } catch (const std::exception& error) {
+    return lose(batch, error.what());
   }
   commit(batch);
+}
+
+// The whole transaction is lost; nothing was stored for anybody.
+void Writer::lose(const Batch& batch, const std::string& why) {
+  connection_->roll_back();
+  const Error plain{ErrorKind::kUnavailable, why};
+  for (const std::shared_ptr<Task>& task : batch) task->refuse(plain);
 }
 
 void Writer::apply(Task& task) {
@@ -90,30 +96,48 @@ void Writer::apply(Task& task) {
   } catch (const SqlError& error) {
     if (!connection_->in_transaction()) throw;  // SQLite took all of it back by itself
     task.refuse(to_error(error));
+  } catch (const std::exception& error) {
+    task.refuse({ErrorKind::kInternal, fmt::format("the change failed: {}", error.what())});
+  } catch (...) {
+    task.refuse({ErrorKind::kInternal, "the change failed without saying why"});
   }
   if (!keep) connection_->run("ROLLBACK TO change");
   connection_->run("RELEASE change");
 }
 
 void Writer::commit(const Batch& batch) {
+  std::uint64_t newest = 0;
   try {
-    const std::uint64_t newest = before_commit_(*connection_);
+    newest = before_commit_(*connection_);
+  } catch (const SqlError& error) {
+    return lose(batch, to_error(error).what);
+  } catch (const std::exception& error) {
+    return lose(batch, error.what());
+  }
+  try {
     connection_->run("COMMIT");
-    ++commits_;
-    tell(newest);
   } catch (const SqlError& error) {
     connection_->roll_back();
     // Answers that rest on what the others wrote are no better than theirs.
     const Error plain = commit_error(error);
     for (const std::shared_ptr<Task>& task : batch) task->refuse(plain);
+    return;
   }
+  ++commits_;
+  tell(newest);
 }
 
 void Writer::tell(std::uint64_t newest) {
   if (newest == newest_) return;
   newest_ = newest;
   const std::lock_guard lock(callback_mutex_);
-  if (callback_) callback_(newest);
+  if (!callback_) return;
+  try {
+    callback_(newest);
+  } catch (const std::exception&) {
+    // What was committed is committed; who listens comes again with the next change.
+    newest_ = 0;
+  }
 }
 
 }  // namespace falcon::store

@@ -32,8 +32,9 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  // Runs `change` in a transaction; an error takes back what it wrote. The answer comes after the
-  // commit: kUnavailable when nothing was stored, kUnknownOutcome when the disk failed during it.
+  // Runs `change` in a transaction; an error takes back what it wrote, and so does an exception,
+  // which is answered with kInternal. The answer comes after the commit: kUnavailable when nothing
+  // was stored, kUnknownOutcome when the disk failed during it.
   template <class T>
   Result<T> write(const std::function<Result<T>(Connection&)>& change) {
     Result<T> result = fail(ErrorKind::kInternal, "the change was not carried out");
@@ -65,6 +66,7 @@ class Writer {
   void carry_out(const Batch& batch);
   void apply(Task& task);
   void commit(const Batch& batch);
+  void lose(const Batch& batch, const std::string& why);
   void tell(std::uint64_t newest);
 
   std::unique_ptr<Connection> connection_;

@@ -111,6 +111,9 @@ Result<model::OwnState> own_state_from_json(std::string_view json) {
 Result<JobListRead> job_list_from_json(std::string_view json) {
   return read_leniently<JobListRead>("list of jobs", json, [](Fields& fields, JobListRead& list) {
     each(fields, "items", [&](Fields& row) { read_job(row, list.items.emplace_back()); });
+    each(fields, "unreadable", [&](Fields& row) {
+      list.unreadable.push_back({model::JobId(row.required_text("id")), row.text("what")});
+    });
     list.next_page_token = fields.text("next_page_token");
     list.sequence = fields.count("sequence");
   });

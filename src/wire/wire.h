@@ -89,7 +89,12 @@ Result<JobRead> job_from_json(std::string_view json);
 Result<model::ClusterRow> cluster_from_json(std::string_view json);
 Result<model::OwnState> own_state_from_json(std::string_view json);
 struct JobListRead {
+  struct Unreadable {  // a row that the server cannot read: it is there
+    model::JobId id;
+    std::string what;
+  };
   std::vector<JobRead> items;
+  std::vector<Unreadable> unreadable;
   std::string next_page_token;
   std::uint64_t sequence = 0;
 };
