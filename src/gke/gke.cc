@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
-#include <charconv>
 
 #include "base/check.h"
 #include "base/digest.h"
@@ -13,59 +12,20 @@
 #include "gke/errors.h"
 #include "model/names.h"
 #include "model/tpu.h"
+#include "wire/foreign.h"
 
 namespace falcon::gke {
 namespace {
 
 namespace json = boost::json;
+using wire::child;
+using wire::list;
+using wire::number;
+using wire::small_number;
+using wire::text;
 
 constexpr Duration kFlexRunMax{7LL * 24 * 3'600'000};  // GKE's most and default
 constexpr std::string_view kScope = "https://www.googleapis.com/auth/cloud-platform";
-
-Result<json::object> object_of(const http::Response& response) {
-  boost::system::error_code error;
-  json::value value = json::parse(response.body, error);
-  if (error || !value.is_object())
-    return fail(ErrorKind::kUnknownOutcome,
-                "the answer is not readable: " + clean_text(response.body, 200));
-  return std::move(value.as_object());
-}
-
-std::string text(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  return value != nullptr && value->is_string() ? std::string(value->as_string()) : std::string();
-}
-
-const json::object* child(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  return value == nullptr ? nullptr : value->if_object();
-}
-
-const json::array* list(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  return value == nullptr ? nullptr : value->if_array();
-}
-
-// int64 are JSON strings in Google's answers, int32 numbers; absent is zero.
-std::int64_t number(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  if (value == nullptr) return 0;
-  if (value->is_string()) {
-    std::int64_t parsed = 0;
-    const std::string digits(value->as_string());
-    std::from_chars(digits.data(), digits.data() + digits.size(), parsed);
-    return parsed;
-  }
-  boost::system::error_code error;
-  const auto parsed = value->to_number<std::int64_t>(error);
-  return error ? 0 : parsed;
-}
-
-std::uint32_t small_number(const std::string& digits) {
-  std::uint32_t parsed = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), parsed);
-  return parsed;
-}
 
 core::PoolStatus pool_status(const std::string& status) {
   if (status == "PROVISIONING") return core::PoolStatus::kProvisioning;
@@ -81,21 +41,19 @@ core::PoolView pool_view(const json::object& pool) {
   core::PoolView view;
   view.name = model::PoolName(text(pool, "name"));
   view.status = pool_status(text(pool, "status"));
-  if (const json::object* config = child(pool, "config"))
-    if (const json::object* labels = child(*config, "labels"))
-      if (text(*labels, model::kManagedByLabel) == "falcon") {
-        view.installation = model::Installation(text(*labels, model::kInstallationLabel));
-        view.job = model::JobId(text(*labels, model::kJobLabel));
-        view.provision = small_number(text(*labels, model::kProvisionLabel));
-      }
+  const json::object& labels = child(child(pool, "config"), "labels");
+  if (text(labels, model::kManagedByLabel) == "falcon") {
+    view.installation = model::Installation(text(labels, model::kInstallationLabel));
+    view.job = model::JobId(text(labels, model::kJobLabel));
+    view.provision = small_number(text(labels, model::kProvisionLabel));
+  }
   view.words = text(pool, "statusMessage");
-  if (const json::array* conditions = list(pool, "conditions"))
-    for (const json::value& item : *conditions)
-      if (const json::object* condition = item.if_object()) {
-        if (!view.words.empty()) view.words += "; ";
-        const std::string code = text(*condition, "code");
-        view.words += code + (code.empty() ? "" : ": ") + text(*condition, "message");
-      }
+  for (const json::value& item : list(pool, "conditions"))
+    if (const json::object* condition = item.if_object()) {
+      if (!view.words.empty()) view.words += "; ";
+      const std::string code = text(*condition, "code");
+      view.words += code + (code.empty() ? "" : ": ") + text(*condition, "message");
+    }
   view.words = clean_text(view.words, 1'500);
   if (!view.words.empty()) view.words_kind = sort_words(0, view.words);
   return view;
@@ -227,7 +185,7 @@ template <class T, class Read>
 http::OnResponse reading(std::function<void(Result<T>)> done, Read read) {
   return [done = std::move(done), read](Result<http::Response> answer) {
     if (!answer) return done(std::unexpected(answer.error()));
-    auto object = object_of(*answer);
+    auto object = wire::object_of(answer->body);
     if (!object) return done(std::unexpected(object.error()));
     done(read(*object));
   };
@@ -248,14 +206,11 @@ void Gke::control_plane(const model::GkeCluster& gke, On<ControlPlane> done) {
              ControlPlane plane;
              plane.status = text(cluster, "status");
              bool ip_enabled = true;
-             std::string dns;
-             if (const json::object* endpoints = child(cluster, "controlPlaneEndpointsConfig")) {
-               if (const json::object* ip = child(*endpoints, "ipEndpointsConfig"))
-                 if (const json::value* enabled = ip->if_contains("enabled"))
-                   ip_enabled = !enabled->is_bool() || enabled->as_bool();
-               if (const json::object* config = child(*endpoints, "dnsEndpointConfig"))
-                 dns = text(*config, "endpoint");
-             }
+             const json::object& endpoints = child(cluster, "controlPlaneEndpointsConfig");
+             if (const json::value* enabled =
+                     child(endpoints, "ipEndpointsConfig").if_contains("enabled"))
+               ip_enabled = !enabled->is_bool() || enabled->as_bool();
+             const std::string dns = text(child(endpoints, "dnsEndpointConfig"), "endpoint");
              if (!ip_enabled && !dns.empty()) {
                plane.url = "https://" + dns;  // verified against public roots
                return plane;
@@ -265,8 +220,8 @@ void Gke::control_plane(const model::GkeCluster& gke, On<ControlPlane> done) {
                return fail(ErrorKind::kUnavailable,
                            "the cluster has no endpoint yet (status " + plane.status + ")");
              plane.url = "https://" + endpoint;
-             if (const json::object* auth = child(cluster, "masterAuth"))
-               plane.ca_pem = decode_base64(text(*auth, "clusterCaCertificate"));
+             plane.ca_pem =
+                 decode_base64(text(child(cluster, "masterAuth"), "clusterCaCertificate"));
              if (plane.ca_pem.empty())
                return fail(ErrorKind::kUnavailable, "the cluster's CA certificate is missing");
              return plane;
@@ -317,13 +272,11 @@ void Gke::list_pools(const model::GkeCluster& gke, On<core::PoolListing> done) {
        reading<core::PoolListing>(
            std::move(done), [](const json::object& answer) -> Result<core::PoolListing> {
              core::PoolListing listing;
-             const json::array* pools = list(answer, "nodePools");
-             if (pools == nullptr) {
-               if (answer.contains("nodePools"))
-                 return fail(ErrorKind::kUnavailable, "nodePools is no list");
-               return listing;  // none: Google leaves empty lists out
-             }
-             for (const json::value& item : *pools) {
+             // None: Google leaves empty lists out.
+             if (const json::value* pools = answer.if_contains("nodePools");
+                 pools != nullptr && !pools->is_array())
+               return fail(ErrorKind::kUnavailable, "nodePools is no list");
+             for (const json::value& item : list(answer, "nodePools")) {
                const json::object* pool = item.if_object();
                if (pool == nullptr || text(*pool, "name").empty())
                  return fail(ErrorKind::kUnavailable, "the list of node pools is not readable");
@@ -345,9 +298,11 @@ void Gke::operation(const model::GkeCluster& gke, const model::OperationName& na
              view.done = text(answer, "status") == "DONE";
              std::string words = text(answer, "statusMessage");
              std::int32_t code = 0;
-             if (const json::object* error = child(answer, "error")) {
-               code = static_cast<std::int32_t>(number(*error, "code"));
-               const std::string message = text(*error, "message");
+             if (const json::value* given = answer.if_contains("error");
+                 given != nullptr && given->is_object()) {
+               const json::object& error = given->get_object();
+               code = static_cast<std::int32_t>(number(error, "code"));
+               const std::string message = text(error, "message");
                if (!message.empty()) words = message;
                if (words.empty()) words = fmt::format("error code {}", code);
              }
@@ -368,26 +323,25 @@ void Gke::reservation(const model::Reservation& reservation, On<core::Reservatio
            std::move(done), [](const json::object& answer) -> Result<core::ReservationView> {
              core::ReservationView view;
              view.ready = text(answer, "status") == "READY";
-             if (const json::object* specific = child(answer, "specificReservation")) {
+             if (answer.contains("specificReservation")) {
+               const json::object& specific = child(answer, "specificReservation");
                view.unit = core::ReservationView::Unit::kMachines;
-               view.total = number(*specific, "count");
-               if (specific->contains("assuredCount"))
-                 view.total = std::min(view.total, number(*specific, "assuredCount"));
-               view.in_use = number(*specific, "inUseCount");
+               view.total = number(specific, "count");
+               if (specific.contains("assuredCount"))
+                 view.total = std::min(view.total, number(specific, "assuredCount"));
+               view.in_use = number(specific, "inUseCount");
                return view;
              }
-             const json::object* aggregate = child(answer, "aggregateReservation");
-             if (aggregate == nullptr)
+             const json::object& aggregate = child(answer, "aggregateReservation");
+             if (aggregate.empty())
                return fail(ErrorKind::kUnavailable,
                            "the reservation is neither specific nor aggregate");
              view.unit = core::ReservationView::Unit::kChips;
              const auto chips = [&](std::string_view key) {
                std::int64_t sum = 0;
-               if (const json::array* resources = list(*aggregate, key))
-                 for (const json::value& item : *resources)
-                   if (const json::object* resource = item.if_object())
-                     if (const json::object* accelerator = child(*resource, "accelerator"))
-                       sum += number(*accelerator, "acceleratorCount");
+               for (const json::value& item : list(aggregate, key))
+                 if (const json::object* resource = item.if_object())
+                   sum += number(child(*resource, "accelerator"), "acceleratorCount");
                return sum;
              };
              view.total = chips("reservedResources");

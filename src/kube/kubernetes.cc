@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "kube/views.h"
+#include "wire/foreign.h"
 
 namespace falcon::kube {
 namespace {
@@ -21,25 +22,15 @@ std::string jobs_path(const std::string& kube_namespace) {
   return "/apis/batch/v1/namespaces/" + kube_namespace + "/jobs";
 }
 
-Result<json::object> object_of(const http::Response& response) {
-  boost::system::error_code error;
-  json::value value = json::parse(response.body, error);
-  if (error || !value.is_object())
-    return fail(ErrorKind::kUnknownOutcome,
-                "the answer is not readable: " + clean_text(response.body, 200));
-  return std::move(value.as_object());
-}
-
 }  // namespace
 
 Error sort_answer(const http::Response& response, bool change) {
   std::string message = clean_text(response.body, 300);
   std::string reason;
-  if (auto status = object_of(response); status && status->contains("reason")) {
-    if (const json::value* text = status->if_contains("reason"); text->is_string())
-      reason = std::string(text->as_string());
-    if (const json::value* text = status->if_contains("message"); text && text->is_string())
-      message = clean_text(text->as_string(), 1'500);
+  if (auto status = wire::object_of(response.body); status && status->contains("reason")) {
+    reason = wire::text(*status, "reason");
+    if (const std::string text = wire::text(*status, "message"); !text.empty())
+      message = clean_text(text, 1'500);
   }
   const auto error = [&](ErrorKind kind) { return Error{kind, message}; };
   switch (response.status) {
@@ -106,23 +97,26 @@ void Kubernetes::call(std::string method, const std::string& path, std::string b
 void Kubernetes::create_workload(const WorkloadSpec& spec, On<core::WorkloadCreated> done) {
   if (!needs_service(spec)) return create_job(spec, std::move(done));
   call("POST", "/api/v1/namespaces/" + spec.cluster.kubernetes_namespace + "/services",
-       render_service(spec), [this, spec, done = std::move(done)](Result<http::Response> answer) {
+       render_service(spec),
+       [self = shared_from_this(), spec, done = std::move(done)](Result<http::Response> answer) {
          if (!answer && answer.error().kind != ErrorKind::kAlreadyExists) {
            // Without its service the Job was not sent: whatever became of the service, repeat.
            Error error = answer.error();
            if (error.kind == ErrorKind::kUnknownOutcome) error.kind = ErrorKind::kUnavailable;
            return done(std::unexpected(std::move(error)));
          }
-         create_job(spec, done);
+         self->create_job(spec, done);
        });
 }
 
 void Kubernetes::create_job(const WorkloadSpec& spec, On<core::WorkloadCreated> done) {
   call("POST", jobs_path(spec.cluster.kubernetes_namespace) + "?fieldManager=falcon",
-       render_job(spec), [this, spec, done = std::move(done)](Result<http::Response> answer) {
-         if (!answer && answer.error().kind == ErrorKind::kAlreadyExists) return adopt(spec, done);
+       render_job(spec),
+       [self = shared_from_this(), spec, done = std::move(done)](Result<http::Response> answer) {
+         if (!answer && answer.error().kind == ErrorKind::kAlreadyExists)
+           return self->adopt(spec, done);
          if (!answer) return done(std::unexpected(answer.error()));
-         auto job = object_of(*answer);
+         auto job = wire::object_of(answer->body);
          if (!job) return done(std::unexpected(job.error()));
          const model::Uid uid = uid_of(*job);
          if (uid.empty()) return done(fail(ErrorKind::kUnknownOutcome, "the answer has no uid"));
@@ -136,7 +130,7 @@ void Kubernetes::adopt(const WorkloadSpec& spec, On<core::WorkloadCreated> done)
       "GET", jobs_path(spec.cluster.kubernetes_namespace) + "/" + spec.name.value(), {},
       [spec, done = std::move(done)](Result<http::Response> answer) {
         if (!answer) return done(fail(ErrorKind::kUnknownOutcome, answer.error().what));
-        auto job = object_of(*answer);
+        auto job = wire::object_of(answer->body);
         if (!job) return done(std::unexpected(job.error()));
         if (!is_attempt(*job, spec.installation, spec.job.id, spec.attempt))
           return done(fail(ErrorKind::kAlreadyExists,
@@ -157,12 +151,12 @@ void Kubernetes::delete_workload(const std::string& kube_namespace, const model:
   // does not keep the Job.
   const std::string job = jobs_path(kube_namespace) + "/" + name.value();
   call("DELETE", "/api/v1/namespaces/" + kube_namespace + "/services/" + name.value(), {},
-       [this, job, body = json::serialize(options),
+       [self = shared_from_this(), job, body = json::serialize(options),
         done = std::move(done)](Result<http::Response> service) {
          const bool again = !service && service.error().kind != ErrorKind::kNotFound &&
                             service.error().kind != ErrorKind::kDenied;
          if (again) return done(std::unexpected(service.error()));
-         call("DELETE", job, body, [done](Result<http::Response> answer) {
+         self->call("DELETE", job, body, [done](Result<http::Response> answer) {
            if (!answer) return done(std::unexpected(answer.error()));
            done(std::monostate{});
          });
@@ -172,29 +166,31 @@ void Kubernetes::delete_workload(const std::string& kube_namespace, const model:
 void Kubernetes::look(const std::string& kube_namespace, const model::WorkloadName& name,
                       On<core::WorkloadLook> done) {
   call("GET", jobs_path(kube_namespace) + "/" + name.value(), {},
-       [this, kube_namespace, name, done = std::move(done)](Result<http::Response> answer) {
+       [self = shared_from_this(), kube_namespace, name,
+        done = std::move(done)](Result<http::Response> answer) {
          auto look = std::make_shared<core::WorkloadLook>();
          if (answer) {
-           auto job = object_of(*answer);
+           auto job = wire::object_of(answer->body);
            if (!job) return done(std::unexpected(job.error()));
            look->workload = workload_view(*job);
          } else if (answer.error().kind != ErrorKind::kNotFound) {
            return done(std::unexpected(answer.error()));
          }
-         call("GET",
-              "/api/v1/namespaces/" + kube_namespace +
-                  "/pods?labelSelector=batch.kubernetes.io%2Fjob-name%3D" + name.value(),
-              {}, [look, done](Result<http::Response> pods) {
-                if (!pods) return done(std::unexpected(pods.error()));
-                auto list = object_of(*pods);
-                if (!list) return done(std::unexpected(list.error()));
-                const json::value* items = list->if_contains("items");
-                if (items != nullptr && items->is_array())
-                  look->pods = static_cast<std::uint32_t>(items->as_array().size());
-                else if (items != nullptr && !items->is_null())
-                  return done(fail(ErrorKind::kUnavailable, "the list of pods is not readable"));
-                done(*look);
-              });
+         self->call(
+             "GET",
+             "/api/v1/namespaces/" + kube_namespace +
+                 "/pods?labelSelector=batch.kubernetes.io%2Fjob-name%3D" + name.value(),
+             {}, [look, done](Result<http::Response> pods) {
+               if (!pods) return done(std::unexpected(pods.error()));
+               auto list = wire::object_of(pods->body);
+               if (!list) return done(std::unexpected(list.error()));
+               const json::value* items = list->if_contains("items");
+               if (items != nullptr && items->is_array())
+                 look->pods = static_cast<std::uint32_t>(items->as_array().size());
+               else if (items != nullptr && !items->is_null())
+                 return done(fail(ErrorKind::kUnavailable, "the list of pods is not readable"));
+               done(*look);
+             });
        });
 }
 

@@ -1,10 +1,12 @@
 // One cluster's Kubernetes API: creating, deleting and looking at Falcon's Jobs.
 //
 // Asynchronous: callbacks come on the HTTP client's thread and must not block; every call has a
-// deadline. Answers are sorted by HTTP status and Status.reason, never by message. Any thread.
+// deadline. Answers are sorted by HTTP status and Status.reason, never by message. Any thread. Held
+// by std::shared_ptr: a call under way keeps it, whoever else lets it go.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "core/event.h"
@@ -17,7 +19,7 @@ namespace falcon::kube {
 // Sorts an answer that is not 2xx.
 Error sort_answer(const http::Response& response, bool change);
 
-class Kubernetes {
+class Kubernetes : public std::enable_shared_from_this<Kubernetes> {
  public:
   Kubernetes(http::Client& client, gke::TokenSource& tokens, gke::ControlPlane plane);
 

@@ -6,49 +6,20 @@
 
 #include "base/text.h"
 #include "model/names.h"
+#include "wire/foreign.h"
 
 namespace falcon::kube {
 namespace {
 
 namespace json = boost::json;
+using wire::child;
+using wire::list;
+using wire::number;
+using wire::small_number;
+using wire::text;
+using wire::time;
 
 const json::object kEmpty;
-const json::array kNone;
-
-const json::object& child(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  const json::object* found = value == nullptr ? nullptr : value->if_object();
-  return found == nullptr ? kEmpty : *found;
-}
-
-const json::array& list(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  const json::array* found = value == nullptr ? nullptr : value->if_array();
-  return found == nullptr ? kNone : *found;
-}
-
-std::string text(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  return value != nullptr && value->is_string() ? std::string(value->as_string()) : std::string();
-}
-
-std::int64_t number(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  if (value == nullptr) return 0;
-  boost::system::error_code error;
-  const auto parsed = value->to_number<std::int64_t>(error);
-  return error ? 0 : parsed;
-}
-
-std::uint32_t small_number(const std::string& digits) {
-  std::uint32_t parsed = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), parsed);
-  return parsed;
-}
-
-std::optional<WallTime> time(const json::object& object, std::string_view key) {
-  return parse_rfc3339(text(object, key));
-}
 
 const json::object* condition(const json::object& status, std::string_view type) {
   for (const json::value& item : list(status, "conditions"))
