@@ -13,6 +13,7 @@
 #include "kube/line_splitter.h"
 #include "kube/views.h"
 #include "model/names.h"
+#include "wire/foreign.h"
 
 namespace falcon::kube {
 namespace {
@@ -25,8 +26,10 @@ constexpr std::uint32_t kWatchSecondsMax = 600;
 constexpr Duration kSilenceMax{90'000};  // bookmarks come about every minute
 constexpr Duration kBackoffBase{800};
 constexpr Duration kBackoffCap{30'000};
-constexpr Duration kGoodWatch{30'000};  // one that lasted ends a row of failures
-constexpr Duration kShortWatch{1'000};  // an empty watch that ends sooner is an error
+constexpr Duration kGoodWatch{30'000};         // one that lasted ends a row of failures
+constexpr Duration kShortWatch{1'000};         // one that ends sooner is an error
+constexpr std::uint32_t kShortWatchesMax = 3;  // in a row; then the list is read again
+using Clock = std::chrono::steady_clock;
 
 enum class Kind : std::uint8_t { kNode, kJob, kPod };
 constexpr std::array kKinds{Kind::kNode, Kind::kJob, Kind::kPod};
@@ -66,9 +69,9 @@ std::string percent_encoded(std::string_view text) {
 // Everything behind one mutex: three streams, what was told to the core, whether all are in sync.
 class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
  public:
-  Shared(Kubernetes& kubernetes, http::Timers& timers, model::GkeCluster gke,
+  Shared(std::shared_ptr<Kubernetes> kubernetes, http::Timers& timers, model::GkeCluster gke,
          const model::Installation& installation, OnEvent on_event)
-      : kubernetes_(kubernetes),
+      : kubernetes_(std::move(kubernetes)),
         timers_(timers),
         gke_(std::move(gke)),
         selector_(percent_encoded(fmt::format("{}=falcon,{}={}", model::kManagedByLabel,
@@ -83,7 +86,7 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
     for (Resource& resource : resources_)
-      if (resource.stream != 0) kubernetes_.client().close(resource.stream);
+      if (resource.stream != 0) kubernetes_->client().close(resource.stream);
   }
 
   // What an earlier informer of this cluster knew: the first list tells what of it has vanished.
@@ -95,7 +98,12 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
 
   std::string trouble() const {
     const std::lock_guard lock(mutex_);
-    return trouble_;
+    const auto now = Clock::now();
+    for (const Resource& resource : resources_)
+      if (!resource.trouble.empty() &&
+          (resource.stream == 0 || now - resource.watched_since < kGoodWatch))
+        return resource.trouble;
+    return {};
   }
 
  private:
@@ -103,13 +111,15 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
     std::map<std::string, model::Uid> known;  // namespace/name -> uid
     std::string version;                      // to go on from
     bool listed = false;
-    std::uint32_t failures = 0;
+    std::uint32_t failures = 0;  // since a watch lasted
+    std::string trouble;         // the last of them
     http::Client::StreamId stream = 0;
+    Clock::time_point watched_since{};  // while there is a stream
   };
   // One watch connection.
   struct Watch {
     LineSplitter lines;
-    std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
+    Clock::time_point begun = Clock::now();
     std::size_t events = 0;
     bool relist = false;
     bool refused = false;
@@ -122,8 +132,8 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
     std::string path = path_of(kind) + "?limit=500&labelSelector=" + selector_;
     if (!token.empty()) path += "&continue=" + percent_encoded(token);
     auto self = shared_from_this();
-    gke::send_authorized(kubernetes_.client(), kubernetes_.tokens(),
-                         kubernetes_.request("GET", path),
+    gke::send_authorized(kubernetes_->client(), kubernetes_->tokens(),
+                         kubernetes_->request("GET", path),
                          [self, kind, items](Result<http::Response> answer) {
                            self->listed(kind, std::move(answer), items);
                          });
@@ -135,23 +145,13 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
     if (!answer) return failed(kind, answer.error().what);
     if (answer->status != 200)
       return failed(kind, fmt::format("{} ({})", sort_answer(*answer, false).what, answer->status));
-    boost::system::error_code error;
-    json::value value = json::parse(answer->body, error);
-    if (error || !value.is_object()) return failed(kind, "a list is not readable");
-    json::object& page = value.as_object();
-    if (json::value* found = page.if_contains("items"); found && found->is_array())
-      for (json::value& item : found->as_array()) items->push_back(std::move(item));
-    std::string token;
-    std::string version;
-    if (const json::value* metadata = page.if_contains("metadata");
-        metadata && metadata->is_object()) {
-      const auto text = [&](std::string_view key) {
-        const json::value* field = metadata->as_object().if_contains(key);
-        return field && field->is_string() ? std::string(field->as_string()) : std::string();
-      };
-      token = text("continue");
-      version = text("resourceVersion");
-    }
+    auto read = wire::object_of(answer->body);
+    if (!read) return failed(kind, "a list: " + read.error().what);
+    json::object& page = *read;
+    if (!take_page(page, *items)) return failed(kind, "a list has an item that is not readable");
+    const json::object& metadata = wire::child(page, "metadata");
+    const std::string token = wire::text(metadata, "continue");
+    const std::string version = wire::text(metadata, "resourceVersion");
     if (!token.empty()) {
       lock.unlock();
       return list(kind, token, items);
@@ -162,9 +162,20 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
     Resource& resource = of(kind);
     resource.version = version;
     resource.listed = true;
-    trouble_.clear();
     tell_sync();
     watch(kind);
+  }
+
+  // What is missing from a list has vanished, so no item may be passed over.
+  static bool take_page(json::object& page, json::array& items) {
+    json::value* found = page.if_contains("items");
+    if (found == nullptr || found->is_null()) return true;  // none
+    if (!found->is_array()) return false;
+    for (json::value& item : found->get_array()) {
+      if (!item.is_object() || name_of(item.get_object()).empty()) return false;
+      items.push_back(std::move(item));
+    }
+    return true;
   }
 
   // A list is the whole truth: what it lacks, or shows with another uid, has vanished.
@@ -184,13 +195,7 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
   }
 
   static std::string key_of(const json::object& object) {
-    std::string key;
-    if (const json::value* metadata = object.if_contains("metadata");
-        metadata && metadata->is_object())
-      if (const json::value* space = metadata->as_object().if_contains("namespace");
-          space && space->is_string())
-        key = std::string(space->as_string());
-    return key + "/" + name_of(object);
+    return wire::text(wire::child(object, "metadata"), "namespace") + "/" + name_of(object);
   }
 
   void see(Kind kind, const json::object& object) {
@@ -241,15 +246,9 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
   void failed(Kind kind, const std::string& what) {
     Resource& resource = of(kind);
     resource.listed = false;
-    ++resource.failures;
-    trouble_ = what;
     tell_sync();
-    Duration delay = kBackoffBase;
-    for (std::uint32_t i = 1; i < resource.failures && delay < kBackoffCap; ++i) delay *= 2;
-    delay = std::min(delay, kBackoffCap);
-    delay += Duration(random_below(static_cast<std::uint32_t>(delay.count())));
     auto self = shared_from_this();
-    timers_.after(delay, [self, kind] {
+    timers_.after(count_failure(resource, what), [self, kind] {
       {
         const std::lock_guard lock(self->mutex_);
         if (self->stopped_) return;
@@ -258,10 +257,20 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
     });
   }
 
+  // How long to wait after it.
+  static Duration count_failure(Resource& resource, const std::string& what) {
+    ++resource.failures;
+    resource.trouble = what;
+    Duration delay = kBackoffBase;
+    for (std::uint32_t i = 1; i < resource.failures && delay < kBackoffCap; ++i) delay *= 2;
+    delay = std::min(delay, kBackoffCap);
+    return delay + Duration(random_below(static_cast<std::uint32_t>(delay.count())));
+  }
+
   // With the mutex held.
   void watch(Kind kind) {
     auto self = shared_from_this();
-    kubernetes_.tokens().get([self, kind](Result<std::string> token) { self->open(kind, token); });
+    kubernetes_->tokens().get([self, kind](Result<std::string> token) { self->open(kind, token); });
   }
 
   void open(Kind kind, const Result<std::string>& token) {
@@ -276,7 +285,7 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
     if (stopped_) return;
     if (!token) return failed(kind, token.error().what);
     Resource& resource = of(kind);
-    http::Request request = kubernetes_.request(
+    http::Request request = kubernetes_->request(
         "GET",
         fmt::format("{}?watch=1&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}"
                     "&labelSelector={}",
@@ -289,7 +298,7 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
     auto state = std::make_shared<Watch>();
     http::StreamHandler handler;
     handler.on_start = [self, state, used = *token](const http::Response& start) {
-      if (start.status == 401) self->kubernetes_.tokens().refuse(used);
+      if (start.status == 401) self->kubernetes_->tokens().refuse(used);
       if (start.status / 100 == 2) return;
       state->refused = true;
       state->relist = true;
@@ -304,12 +313,13 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
         state->relist = true;
         state->error = "a watch event is too long";
       }
-      if (state->relist) self->kubernetes_.client().close(self->of(kind).stream);
+      if (state->relist) self->kubernetes_->client().close(self->of(kind).stream);
     };
     handler.on_end = [self, state, kind](const std::optional<Error>& error) {
       self->ended(kind, *state, error);
     };
-    resource.stream = kubernetes_.client().open(std::move(request), std::move(handler));
+    resource.watched_since = Clock::now();
+    resource.stream = kubernetes_->client().open(std::move(request), std::move(handler));
   }
 
   void take_line(Kind kind, Watch& state, std::string_view line) {
@@ -321,7 +331,7 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
     const json::value* carried = event == nullptr ? nullptr : event->if_contains("object");
     if (type == nullptr || !type->is_string() || carried == nullptr || !carried->is_object()) {
       state.relist = true;
-      state.error = "a watch event is not readable";
+      state.error = "a watch event is not readable: " + clean_text(line, 200);
       return;
     }
     const std::string_view what = type->as_string();
@@ -331,9 +341,14 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
       state.error = "the watch ended with an error: " + clean_text(json::serialize(object), 300);
       return;
     }
-    ++state.events;
     Resource& resource = of(kind);
     const std::string version = resource_version_of(object);
+    if (what != "BOOKMARK" && name_of(object).empty()) {
+      state.relist = true;
+      state.error = "a watch event names no object: " + clean_text(line, 200);
+      return;
+    }
+    ++state.events;
     if (what == "ADDED" || what == "MODIFIED") {
       see(kind, object);
     } else if (what == "DELETED") {
@@ -349,20 +364,29 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
 
   void ended(Kind kind, Watch& state, const std::optional<Error>& error) {
     const std::lock_guard lock(mutex_);
-    of(kind).stream = 0;
+    Resource& resource = of(kind);
+    resource.stream = 0;
     if (stopped_) return;
-    const auto lasted = std::chrono::steady_clock::now() - state.begun;
-    if (lasted >= kGoodWatch) of(kind).failures = 0;
-    const bool too_short = state.events == 0 && lasted < kShortWatch;
-    if (state.relist || too_short) {
-      return failed(kind, state.error.empty() ? "the watch ended at once" : state.error);
+    const auto lasted = Clock::now() - state.begun;
+    if (lasted >= kGoodWatch) {
+      resource.failures = 0;
+      resource.trouble.clear();
     }
-    // An end is normal, in order or not: go on from the last version.
+    if (state.relist) return failed(kind, state.error);
     if (error && error->kind == ErrorKind::kUnavailable) return failed(kind, error->what);
-    watch(kind);
+    // An end is normal, in order or not: go on from the last version. Not again and again at once.
+    if (lasted >= kShortWatch) return watch(kind);
+    const std::string what =
+        error ? "the watch ended at once: " + error->what : std::string("the watch ended at once");
+    if (state.events == 0 || resource.failures >= kShortWatchesMax) return failed(kind, what);
+    auto self = shared_from_this();
+    timers_.after(count_failure(resource, what), [self, kind] {
+      const std::lock_guard again(self->mutex_);
+      if (!self->stopped_) self->watch(kind);
+    });
   }
 
-  Kubernetes& kubernetes_;
+  const std::shared_ptr<Kubernetes> kubernetes_;
   http::Timers& timers_;
   model::GkeCluster gke_;
   std::string selector_;
@@ -372,12 +396,11 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
   std::array<Resource, kKinds.size()> resources_;
   bool in_sync_ = false;
   std::atomic<bool> stopped_ = false;  // read without the mutex where it may be held already
-  std::string trouble_;
 };
 
-Informer::Informer(Kubernetes& kubernetes, http::Timers& timers, model::GkeCluster gke,
-                   const model::Installation& installation, OnEvent on_event)
-    : shared_(std::make_shared<Shared>(kubernetes, timers, std::move(gke), installation,
+Informer::Informer(std::shared_ptr<Kubernetes> kubernetes, http::Timers& timers,
+                   model::GkeCluster gke, const model::Installation& installation, OnEvent on_event)
+    : shared_(std::make_shared<Shared>(std::move(kubernetes), timers, std::move(gke), installation,
                                        std::move(on_event))) {}
 void Informer::inherit(Informer& previous) { shared_->inherit(*previous.shared_); }
 Informer::~Informer() { shared_->stop(); }

@@ -2,11 +2,12 @@
 // pools. List, then watch, for each of the three; events for the core.
 //
 // A list is consistent (no resourceVersion asked) and paged; a relist replaces everything, with
-// Vanished events for what is gone or has another uid. A watch goes on from the last version seen
-// (bookmarks included) after each orderly end; 410 in either shape, an undecodable line or any
-// other error ends in a relist, with back-off and jitter. Silence longer than the watch may last
-// ends it. Events come on the HTTP client's or the timers' thread, one at a time; after stop()
-// none.
+// Vanished events for what is gone or has another uid; a list with an item that cannot be read is
+// none. A watch goes on from the last version seen (bookmarks included) after each orderly end; 410
+// in either shape, an undecodable line or any other error ends in a relist. Back-off, with jitter,
+// grows until a watch has lasted half a minute: a list that succeeds between does not end it.
+// Silence longer than the watch may last ends it. Events come on the HTTP client's or the timers'
+// thread, one at a time; after stop() none.
 #pragma once
 
 #include <functional>
@@ -22,7 +23,7 @@ namespace falcon::kube {
 class Informer {
  public:
   using OnEvent = std::function<void(core::Event)>;
-  Informer(Kubernetes& kubernetes, http::Timers& timers, model::GkeCluster gke,
+  Informer(std::shared_ptr<Kubernetes> kubernetes, http::Timers& timers, model::GkeCluster gke,
            const model::Installation& installation, OnEvent on_event);
   ~Informer();
   Informer(const Informer&) = delete;
@@ -31,7 +32,8 @@ class Informer {
   void inherit(Informer& previous);
   void start();
   void stop();  // returns when no callback runs any more
-  // The last error in a row of failures, for people; empty: all is well.
+  // Why lists or watches fail, for people; empty: all is well, and has been for half a minute since
+  // the last failure.
   std::string trouble() const;
 
  private:

@@ -64,10 +64,16 @@ class FakeKubernetes {
   void say(const std::string& bytes) { stream_->send(bytes); }
   void end() { stream_->end(); }
   const std::vector<std::string>& lists() const { return lists_; }
+  // Between list n and the one before, in the order in which they were asked for.
+  std::chrono::steady_clock::duration list_gap(std::size_t n) const {
+    return list_times_.at(n) - list_times_.at(n - 1);
+  }
 
   std::map<std::string, std::string> pages;  // continue token -> body of the list of pods
   std::vector<std::string> strange;          // answers to the first lists of pods
   int watch_status = 200;                    // the next watch of pods; then 200 again
+  std::string first_words;                   // of every watch of pods
+  bool end_at_once = false;                  // after them
 
  private:
   void take(const http::ServerRequest& request, const http::Reply& reply) {
@@ -82,6 +88,7 @@ class FakeKubernetes {
       watch(pods, request, reply);
     } else if (pods) {
       lists_.push_back(request.target);
+      list_times_.push_back(std::chrono::steady_clock::now());
       if (strange.empty()) {
         reply.send({200, pages[std::string(request.parameter("continue"))]});
       } else {
@@ -104,11 +111,14 @@ class FakeKubernetes {
     else
       stream_ = reply.stream({});
     watch_status = 200;
+    if (!first_words.empty() && stream_) stream_->send(first_words);
+    if (end_at_once && stream_) stream_->end();
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::string> lists_;
+  std::vector<std::chrono::steady_clock::time_point> list_times_;
   std::vector<std::string> watches_;
   std::shared_ptr<http::ServerStream> stream_;
   std::vector<std::shared_ptr<http::ServerStream>> quiet_;
@@ -120,8 +130,8 @@ class InformerTest : public testing::Test {
  protected:
   void start() {
     kubernetes_ =
-        std::make_unique<Kubernetes>(http_, tokens_, gke::ControlPlane{api_.url(), "", ""});
-    informer_ = std::make_unique<Informer>(*kubernetes_, timers_, model::GkeCluster{"p", "l", "c"},
+        std::make_shared<Kubernetes>(http_, tokens_, gke::ControlPlane{api_.url(), "", ""});
+    informer_ = std::make_unique<Informer>(kubernetes_, timers_, model::GkeCluster{"p", "l", "c"},
                                            model::Installation("test"),
                                            [this](const core::Event& told) { hear(told); });
     informer_->start();
@@ -156,7 +166,7 @@ class InformerTest : public testing::Test {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::string> heard_;
-  std::unique_ptr<Kubernetes> kubernetes_;
+  std::shared_ptr<Kubernetes> kubernetes_;
   std::unique_ptr<Informer> informer_;
 };
 
@@ -223,6 +233,43 @@ TEST_F(InformerTest, AnAnswerThatIsNoListTellsNothing) {
   start();
   EXPECT_EQ(heard_until("in sync"), (Told{"+a/1", "in sync"}));
   EXPECT_EQ(api_.with([&] { return api_.lists().size(); }), 3U);
+}
+
+// It may stand in every watch from now on: ever slower, and whoever asks is told why.
+TEST_F(InformerTest, AWatchThatCannotBeReadIsListedAnewEverSlowerAndTold) {
+  api_.pages = {{"", list(object("a", "1", 3), 7)}};
+  api_.first_words = "{\"type\":\"ADD\n";
+  start();
+  EXPECT_FALSE(api_.watched_from(3).empty());
+  api_.with([&] {
+    EXPECT_GE(api_.list_gap(1), 800ms);
+    EXPECT_GE(api_.list_gap(2), 1600ms);
+  });
+  // Also while the list after it was fine and the next watch is young.
+  EXPECT_NE(informer_->trouble().find("not readable"), std::string::npos) << informer_->trouble();
+  EXPECT_NE(informer_->trouble().find("\"ADD"), std::string::npos) << informer_->trouble();
+}
+
+TEST_F(InformerTest, AWatchThatEndsAtOnceIsNotOpenedAgainAtOnce) {
+  api_.pages = {{"", list("", 7)}};
+  api_.first_words = event("ADDED", object("a", "1", 8));
+  api_.end_at_once = true;
+  start();
+  ASSERT_FALSE(api_.watched_from(1).empty());
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_EQ(api_.watched_from(3), "8");
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, 1500ms);
+  EXPECT_EQ(api_.with([&] { return api_.lists().size(); }), 1U);
+}
+
+// What a list lacks has vanished: an item that cannot be read must not count as lacking.
+TEST_F(InformerTest, AListWithAnItemThatCannotBeReadTellsNothing) {
+  api_.strange = {list(object("a", "1", 3) + ",7", 7), list(object("", "1", 3), 7),
+                  R"({"kind":"List","metadata":{"resourceVersion":"7"},"items":{}})"};
+  api_.pages = {{"", list(object("a", "1", 3), 7)}};
+  start();
+  EXPECT_EQ(heard_until("in sync"), (Told{"+a/1", "in sync"}));
+  EXPECT_EQ(api_.with([&] { return api_.lists().size(); }), 4U);
 }
 
 }  // namespace
