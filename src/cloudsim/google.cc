@@ -53,6 +53,12 @@ Kube* Google::kube(const model::GkeCluster& gke) {
   return found == clusters_.end() ? nullptr : found->second.kube.get();
 }
 
+std::uint64_t Google::resource_versions_sum() const {
+  std::uint64_t sum = 0;
+  for (const auto& [gke, cluster] : clusters_) sum += cluster.kube->resource_version();
+  return sum;
+}
+
 std::optional<Error> Google::busy(const Cluster& cluster) const {
   if (!cluster.lock) return std::nullopt;
   return Error{ErrorKind::kBusy,

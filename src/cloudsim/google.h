@@ -49,6 +49,7 @@ class Google {
   void resize_reservation(const model::Reservation& id, std::int64_t total);
 
   Kube* kube(const model::GkeCluster& gke);
+  std::uint64_t resource_versions_sum() const;
   void collect_items(Inventory& inventory) const;
   void take_orders(std::vector<PodOrder>& out);
   std::string check() const;

@@ -309,7 +309,11 @@ void Kube::remove_pod(Serial serial) {
   unscheduled_.erase(serial);
   pods_.erase(serial);
   erase(Kind::kPod, Key{object->kube_namespace, object->name});
-  collect_if_empty(owner);
+  // The garbage collector is a program of its own: whoever removed the pod may still be at the Job.
+  if (const auto job = jobs_.find(owner);
+      job != jobs_.end() && job->second.pods.empty() && (*job->second.shown)->foreground_deletion)
+    context_.agenda.after(context_.draw(context_.settings.collect),
+                          [this, owner] { collect_if_empty(owner); });
 }
 
 // PodGC: a pod whose node object is gone is marked failed, then removed by force.

@@ -170,6 +170,9 @@ Changes World::changes_since(const model::GkeCluster& gke, std::uint64_t resourc
   const Kube* kube = state_->google.kube(gke);
   return kube != nullptr ? kube->changes_since(resource_version) : Changes{WatchState::kDown, {}};
 }
+std::uint64_t World::resource_versions_sum() const {
+  return state_->google.resource_versions_sum();
+}
 std::uint64_t World::resource_version(const model::GkeCluster& gke) const {
   const Kube* kube = state_->google.kube(gke);
   return kube != nullptr ? kube->resource_version() : 0;

@@ -162,6 +162,8 @@ class World {
   // Everything after `resource_version`. Not a call over the wire: it is never throttled.
   Changes changes_since(const model::GkeCluster& gke, std::uint64_t resource_version) const;
   std::uint64_t resource_version(const model::GkeCluster& gke) const;
+  // The sum of all clusters' versions: equal means that no object of any cluster has changed.
+  std::uint64_t resource_versions_sum() const;
   bool kubernetes_up(const model::GkeCluster& gke) const;
 
   // --- Programs that run outside -----------------------------------------------------------

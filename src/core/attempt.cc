@@ -42,7 +42,7 @@ void Core::State::dispatch(Pool& pool) {
   Job& job = *pool.job;
   if (job.write != 0 || job.read != 0 || job.must_read) return;
   if (job.state.node_pool_name != pool.row.name) return;  // its row shows the pool first
-  if (!due(pool, job.no_dispatch_before)) return;
+  if (!job.late_creates.empty() && !earlier_attempts_gone(job, pool)) return;
   Attempt attempt;
   attempt.row.job = job.id;
   attempt.row.number = job.state.attempt + 1;
@@ -53,10 +53,28 @@ void Core::State::dispatch(Pool& pool) {
   attempt.own = true;
   job.no_pod_runs = false;
   pool.row.serves_attempt = attempt.row.number;
-  pool.attempt = std::move(attempt);
+  open_attempt(pool, std::move(attempt));
   put_row(pool);
   put_row(*pool.attempt);
   mark(&job);
+  mark(&pool);
+}
+
+void Core::State::open_attempt(Pool& pool, Attempt attempt) {
+  pool.gke->attempts[attempt.name] = &pool;
+  if (!attempt.row.uid.empty()) pool.gke->attempt_uids[attempt.row.uid] = &pool;
+  pool.attempt = std::move(attempt);
+}
+
+// The Kubernetes Job exists: the create that made it is no longer under way, another may be.
+void Core::State::learn_uid(Pool& pool, const model::Uid& uid) {
+  Attempt& attempt = *pool.attempt;
+  if (!attempt.row.uid.empty()) pool.gke->attempt_uids.erase(attempt.row.uid);
+  attempt.row.uid = uid;
+  pool.gke->attempt_uids[uid] = &pool;
+  if (attempt.creates <= 1) attempt.row.late_create_until.reset();
+  put_row(attempt);
+  mark(pool.job);
   mark(&pool);
 }
 
@@ -81,12 +99,10 @@ void Core::State::reconcile_attempt(Pool& pool) {
   const WorkloadView* workload = workload_of(pool);
   if (workload != nullptr && attempt.row.uid.empty() && workload->job == attempt.row.job &&
       workload->attempt == attempt.row.number) {
-    attempt.row.uid = workload->uid;
+    learn_uid(pool, workload->uid);
     if (attempt.create != Attempt::Create::kInFlight) attempt.create = Attempt::Create::kCreated;
     attempt.looked.reset();  // an older look did not know of it
     attempt.look_asked = mono();
-    put_row(attempt);
-    mark(pool.job);
   }
   if (still_wanted(pool))
     advance_attempt(pool);
@@ -111,11 +127,9 @@ void Core::State::advance_attempt(Pool& pool) {
         attempt.create = Attempt::Create::kNotSent;
         mark(&pool);
       } else {
-        attempt.row.uid = look->workload->uid;
+        const model::Uid uid = look->workload->uid;
         attempt.create = Attempt::Create::kCreated;
-        put_row(attempt);
-        mark(pool.job);
-        mark(&pool);
+        learn_uid(pool, uid);
       }
       return;
     }
@@ -147,7 +161,7 @@ void Core::State::create_workload(Pool& pool) {
                         FALCON_MUTANT(kStoppingIsCapacity);
   if (!machines) {
     // The pool fell ill between the intent and the create. No create has left: let go of it.
-    if (attempt.create_retry.failures == 0 &&
+    if (attempt.create_retry.failures == 0 && !late_create_possible(attempt) &&
         (verified_gone(pool) || (pool.seen && (pool.seen->status == PoolStatus::kStopping ||
                                                pool.seen->status == PoolStatus::kError)))) {
       Job& released = *pool.job;
@@ -159,6 +173,7 @@ void Core::State::create_workload(Pool& pool) {
   }
   if (!due(pool, attempt.create_retry.not_before)) return;
   attempt.create = Attempt::Create::kInFlight;
+  ++attempt.creates;
   const model::PoolName name = pool.row.name;
   const std::uint32_t number = attempt.row.number;
   send(CreateWorkload{pool.gke->key, pool.row.cluster, job.id, number, attempt.name, name},
@@ -175,12 +190,11 @@ void Core::State::workload_answered(Pool& pool, const CommandDone& done) {
   mark(&pool);
   mark(pool.job);
   if (!done.error) {
-    attempt.row.uid = std::get<WorkloadCreated>(done.payload).uid;
     attempt.create = Attempt::Create::kCreated;
     attempt.create_retry = {};
     attempt.looked.reset();  // an older look did not know of it
     attempt.look_asked = mono();
-    put_row(attempt);
+    learn_uid(pool, std::get<WorkloadCreated>(done.payload).uid);
     if (FALCON_MUTANT(kSlotTooEarly) && pool.job != nullptr) release_slot(*pool.job);
     return;
   }
@@ -212,7 +226,10 @@ void Core::State::workload_answered(Pool& pool, const CommandDone& done) {
     case ErrorKind::kUnknownOutcome:
     case ErrorKind::kInternal:
       attempt.create = Attempt::Create::kUnknown;
-      attempt.had_unknown_create = true;
+      // Durable before another create leaves: create_workload waits for the pool's row.
+      attempt.row.late_create_until = wall() + settings_.late_call_max;
+      put_row(attempt);
+      put_row(pool);
       attempt.look_asked = mono();  // only a look asked from now on counts
       attempt.looked.reset();
       back_off(attempt.create_retry, settings_.call_backoff);
@@ -230,7 +247,11 @@ const WorkloadLook* Core::State::looked_since(Pool& pool, MonoTime since) {
 
 void Core::State::look_at(Pool& pool) {
   Attempt& attempt = *pool.attempt;
-  if (attempt.look != 0 || !due(pool, attempt.look_retry.not_before)) return;
+  if (attempt.look != 0) return;  // its answer marks the pool and the job
+  if (!due(pool, attempt.look_retry.not_before)) {
+    if (pool.job != nullptr) wake(*pool.job, attempt.look_retry.not_before);
+    return;
+  }
   const auto cluster = clusters_.find(pool.row.cluster);
   const WorkloadView* seen = workload_of(pool);
   std::string kube_namespace = seen != nullptr ? seen->kube_namespace
@@ -264,11 +285,9 @@ void Core::State::look_at(Pool& pool) {
 }
 
 // A create whose answer was lost may reach the API server minutes later, after its Job was deleted,
-// and would make it anew. All creates come before dispatched_at.
+// and would make it anew.
 bool Core::State::late_create_possible(const Attempt& attempt) const {
-  if (attempt.own && !attempt.had_unknown_create) return false;
-  return !attempt.row.dispatched_at ||
-         wall() < *attempt.row.dispatched_at + settings_.late_call_max;
+  return attempt.row.late_create_until && wall() < *attempt.row.late_create_until;
 }
 
 bool Core::State::past_removal_limit(const Pool& pool) const {
@@ -299,9 +318,9 @@ void Core::State::clean_up_attempt(Pool& pool) {
       condemn(pool);
       const WorkloadLook* look = looked_since(pool, attempt.look_asked);
       if (look == nullptr || !look->workload) return;  // the pool's end is the proof
-      attempt.row.uid = look->workload->uid;
+      const model::Uid uid = look->workload->uid;
       attempt.create = Attempt::Create::kCreated;
-      put_row(attempt);
+      learn_uid(pool, uid);
       break;
     }
     case Attempt::Create::kCreated:
@@ -407,7 +426,7 @@ void Core::State::verify_gone(Pool& pool) {
     // What an earlier process saw of lost machines is not known any more: fewer than all is enough.
     const bool maybe_lost = !attempt.own && pool.nodes_ready < pool.shape->slice.hosts;
     const bool weak =
-        attempt.node_lost || maybe_lost || !pool.gke->in_sync || late_create_possible(attempt);
+        attempt.row.node_lost || maybe_lost || !pool.gke->in_sync || late_create_possible(attempt);
     if (weak) {
       // Pods of a lost machine, or of a create that still comes: only the pool's end proves that
       // none can run.
@@ -426,10 +445,6 @@ void Core::State::verify_gone(Pool& pool) {
 
 void Core::State::close_attempt(Pool& pool) {
   Attempt& attempt = *pool.attempt;
-  // Two live Kubernetes Jobs of one job are never risked: the next attempt waits until a lost
-  // create of this one can no longer arrive.
-  if (pool.job != nullptr && late_create_possible(attempt))
-    pool.job->no_dispatch_before = mono() + settings_.late_call_max;
   if (attempt.row.outcome == AttemptOutcome::kOpen) {
     attempt.row.outcome =
         pool.job != nullptr ? outcome_of(pool.job->state) : AttemptOutcome::kAborted;
@@ -442,6 +457,10 @@ void Core::State::close_attempt(Pool& pool) {
     put_row(attempt);
   }
   Job* job = pool.job;
+  if (job != nullptr && late_create_possible(attempt))
+    remember_late_create(*job, attempt.row, *pool.gke);
+  pool.gke->attempts.erase(attempt.name);
+  pool.gke->attempt_uids.erase(attempt.row.uid);
   pool.attempt.reset();
   unbind(pool);
   // A job that goes on looks again: with its slot where it had one, else from its queue.

@@ -41,6 +41,12 @@ std::string Core::State::check_indexes() const {
     const auto by_owner = pools_by_job_.find(pool->row.owner);
     if (by_owner == pools_by_job_.end() || std::ranges::count(by_owner->second, pool.get()) != 1)
       return "a pool is not known by its owner";
+    const bool has_attempt = pool->attempt.has_value();
+    if (has_attempt && pool_of_workload(*pool->gke, pool->attempt->name) != pool.get())
+      return "an attempt is not known by its name";
+    if (has_attempt && !pool->attempt->row.uid.empty() &&
+        pool_of_uid(*pool->gke, pool->attempt->row.uid) != pool.get())
+      return "an attempt is not known by its uid";
     const auto in_gke = pool->gke->pools.find(name);
     if (in_gke == pool->gke->pools.end() || in_gke->second != pool.get())
       return "a pool is not known in its cluster";

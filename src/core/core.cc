@@ -161,6 +161,7 @@ void Core::State::doom(Job& job) {
   leave_queue(job);
   release_slot(job);
   unplaced_.erase(&job);
+  forget_late_creates(job);
   job.doomed = true;
   doomed_jobs_.push_back(&job);
 }
@@ -169,6 +170,7 @@ void Core::State::erase_doomed() {
   for (Job* job : doomed_jobs_) {
     if (job->timer != kNever) timers_.erase({job->timer, job->serial, job});
     for (auto& [key, reservation] : reservations_) reservation->waiters.erase(job);
+    if (job->queue != nullptr) job->queue->turns.erase(job);
     const auto found = jobs_.find(job->id);
     if (found != jobs_.end() && found->second.get() == job) jobs_.erase(found);
   }

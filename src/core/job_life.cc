@@ -31,11 +31,6 @@ Verdict failed(Reason reason, model::Message message) {
   return verdict;
 }
 
-bool holds_slot_reason(Reason reason) {
-  return reason == Reason::kProvisioning || reason == Reason::kClusterBusy ||
-         reason == Reason::kWaitingForNode || reason == Reason::kDispatching;
-}
-
 }  // namespace
 
 void Core::State::reconcile_job(Job& job) {
@@ -78,13 +73,8 @@ JobState Core::State::wanted_state(Job& job) {
     return want;
   }
   if (!job.acquiring && job.pool == nullptr) {
-    // A row that says it was acquiring when nobody remembers a pool: it goes on where it was, and
-    // keeps its slot, unless it had taken an idle pool: that needed none.
-    const bool took_idle =
-        !job.state.node_pool_name.empty() &&
-        job.state.node_pool_name !=
-            model::pool_name(settings_.installation, job.id, job.state.provision);
-    if (job.queue == nullptr && holds_slot_reason(job.state.reason) && !took_idle) {
+    // A row that says it was acquiring when nobody remembers a pool: it goes on where it was.
+    if (job.queue == nullptr && row_holds_slot(job)) {
       const auto cluster = clusters_.find(job.state.cluster);
       if (cluster != clusters_.end() && offers(*cluster->second, job)) {
         job.queue = &queue_of(*cluster->second, *job.shape);
@@ -100,6 +90,17 @@ JobState Core::State::wanted_state(Job& job) {
   if (job.queue == nullptr) return want;  // its cluster's row is gone; only the attempt decides
   describe_acquiring(job, want);
   return want;
+}
+
+// By what its durable row shows: it acquires, and not by way of an idle pool, which needs no slot.
+bool Core::State::row_holds_slot(const Job& job) const {
+  const Reason reason = job.state.reason;
+  const bool acquires = reason == Reason::kProvisioning || reason == Reason::kClusterBusy ||
+                        reason == Reason::kWaitingForNode || reason == Reason::kDispatching;
+  return acquires && job.state.status == JobStatus::kPending &&
+         (job.state.node_pool_name.empty() ||
+          job.state.node_pool_name ==
+              model::pool_name(settings_.installation, job.id, job.state.provision));
 }
 
 void Core::State::describe_waiting(Job& job, JobState& want) {

@@ -22,7 +22,10 @@ void Core::State::observe(const StateLoaded& event) {
     if (row.phase == model::PoolPhase::kCondemned && !row.accepted_at)
       pool->create = Pool::Create::kUnknown;
     pool->create_sent = mono();
-    if (pool->create == Pool::Create::kUnknown) pool->unknown_create = mono();
+    if (pool->create == Pool::Create::kUnknown) {
+      pool->creates = row.late_create_until ? 2 : 1;
+      pool->row.late_create_until = wall() + settings_.late_call_max;
+    }
     pool->accepted_mono = mono();
     pool->gke->pools[row.name] = pool.get();
     if (!row.reservation.empty()) reservation_of(row.reservation).pools.insert(pool.get());
@@ -32,6 +35,8 @@ void Core::State::observe(const StateLoaded& event) {
     pools_.emplace(row.name, std::move(pool));
   }
   for (const model::AttemptRow& row : event.attempts) {
+    if (row.outcome != model::AttemptOutcome::kOpen && row.late_create_until)
+      late_creates_.push_back(row);
     const auto found = pools_.find(row.pool);
     if (found == pools_.end() || row.outcome != model::AttemptOutcome::kOpen) continue;
     Pool& pool = *found->second;
@@ -39,8 +44,13 @@ void Core::State::observe(const StateLoaded& event) {
     Attempt attempt;
     attempt.row = row;
     attempt.name = model::workload_name(settings_.installation, row.job, row.number);
-    attempt.create = row.uid.empty() ? Attempt::Create::kUnknown : Attempt::Create::kCreated;
-    pool.attempt = std::move(attempt);
+    attempt.create = Attempt::Create::kCreated;
+    if (row.uid.empty()) {
+      attempt.create = Attempt::Create::kUnknown;
+      attempt.creates = row.late_create_until ? 2 : 1;
+      attempt.row.late_create_until = wall() + settings_.late_call_max;
+    }
+    open_attempt(pool, std::move(attempt));
   }
   for (const model::TurnRow& row : event.turns) {
     const ShapeFacts* shape = intern(row.queue.shape);
@@ -51,7 +61,8 @@ void Core::State::observe(const StateLoaded& event) {
       queue->key = row.queue;
       queue->shape = shape;
     }
-    queue->queue.recall(intern(row.actor), row.turn);
+    if (queue->queue.recall(intern(row.actor), row.turn)) queue->resume = row.job;
+    if (!row.job.empty()) turns_taken_[row.job] = row;
   }
   for (const model::BackoffRow& row : event.backoffs) backoffs_[row.job] = row;
   state_loaded_ = true;
@@ -173,6 +184,20 @@ void Core::State::become_ready_when_complete() {
     if (cluster != clusters_.end()) queue->cluster = cluster->second.get();
   }
   for (auto& [name, pool] : pools_) link(*pool);
+  for (const model::AttemptRow& row : late_creates_) {
+    const auto job = jobs_.find(row.job);
+    const auto cluster = clusters_.find(row.cluster);
+    if (job != jobs_.end() && cluster != clusters_.end())
+      remember_late_create(*job->second, row, *cluster->second->gke);
+  }
+  late_creates_.clear();
+  for (const auto& [id, row] : turns_taken_) {
+    const auto job = jobs_.find(id);
+    if (job == jobs_.end()) continue;
+    job->second->turn = row.turn;
+    job->second->turn_at = row.at;
+  }
+  turns_taken_.clear();
   std::vector<Job*> jobs;
   jobs.reserve(jobs_.size());
   for (auto& [id, job] : jobs_) jobs.push_back(job.get());
@@ -196,19 +221,32 @@ void Core::State::link(Pool& pool) {
   if (!over && !pool.attempt && (cluster == clusters_.end() || job.shape == nullptr)) return;
   pool.job = &job;
   job.pool = &pool;
+  if (pool.attempt) take_from_job_row(pool);
   if (over || cluster == clusters_.end() || job.shape == nullptr) return;
   job.acquiring = true;
   QueueRecord& queue = queue_of(*cluster->second, *job.shape);
   job.queue = &queue;
-  const model::Reason reason = job.state.reason;
-  const bool row_has_slot = reason == model::Reason::kClusterBusy ||
-                            reason == model::Reason::kProvisioning;  // before it had this pool
   // A pool that is still coming was taken with the slot; one that was Ready then needed none.
   const bool not_ready = pool.row.phase == model::PoolPhase::kIntended ||
                          pool.row.phase == model::PoolPhase::kAccepted;
   const bool had_slot = job.state.status == model::JobStatus::kPending &&
-                        (pool.row.owner == job.id || row_has_slot || not_ready);
+                        (pool.row.owner == job.id || row_holds_slot(job) || not_ready);
   if (had_slot) take_slot(job, queue);
+}
+
+// The two rows are written apart: the job's may know more of the attempt than the attempt's own.
+void Core::State::take_from_job_row(Pool& pool) {
+  Attempt& attempt = *pool.attempt;
+  const model::JobState& state = pool.job->state;
+  if (state.attempt != attempt.row.number) return;
+  if (attempt.row.uid.empty() && !state.job_uid.empty()) {
+    attempt.create = Attempt::Create::kCreated;
+    learn_uid(pool, state.job_uid);
+  }
+  if (!attempt.row.dispatched_at && state.dispatched_at) {
+    attempt.row.dispatched_at = state.dispatched_at;
+    put_row(attempt);
+  }
 }
 
 Gke* Core::State::find_gke(const model::GkeCluster& key) {
@@ -245,10 +283,10 @@ void Core::State::observe(const NodeSeen& event) {
   if (found == gke.pools.end()) return;
   Pool& pool = *found->second;
   gke.node_pool[event.node.name] = event.node.pool;
-  if (pool.attempt && event.node.unreachable) pool.attempt->node_lost = true;
+  if (event.node.unreachable) lose_node(pool);
   NodeView& node = pool.nodes[event.node.name];
-  if (pool.attempt && !node.uid.empty() && node.uid != event.node.uid)
-    pool.attempt->node_lost = true;  // the same name, another machine
+  if (!node.uid.empty() && node.uid != event.node.uid)
+    lose_node(pool);  // the same name, another machine
   node = event.node;
   count_ready(pool);
 }
@@ -261,21 +299,26 @@ void Core::State::observe(const NodeVanished& event) {
   gke.node_pool.erase(named);
   if (found == gke.pools.end()) return;
   Pool& pool = *found->second;
-  if (pool.attempt) pool.attempt->node_lost = true;
+  lose_node(pool);
   pool.nodes.erase(event.name);
   count_ready(pool);
 }
 
-Pool* Core::State::pool_of_workload(Gke& gke, const model::WorkloadName& name) {
-  for (auto& [pool_name, pool] : gke.pools)
-    if (pool->attempt && pool->attempt->name == name) return pool;
-  return nullptr;
+// A pod of the lost machine may go on without anybody seeing it.
+void Core::State::lose_node(Pool& pool) {
+  if (!pool.attempt || pool.attempt->row.node_lost) return;
+  pool.attempt->row.node_lost = true;
+  put_row(*pool.attempt);
 }
 
-Pool* Core::State::pool_of_uid(Gke& gke, const model::Uid& uid) {
-  for (auto& [pool_name, pool] : gke.pools)
-    if (pool->attempt && pool->attempt->row.uid == uid) return pool;
-  return nullptr;
+Pool* Core::State::pool_of_workload(const Gke& gke, const model::WorkloadName& name) const {
+  const auto found = gke.attempts.find(name);
+  return found == gke.attempts.end() ? nullptr : found->second;
+}
+
+Pool* Core::State::pool_of_uid(const Gke& gke, const model::Uid& uid) const {
+  const auto found = gke.attempt_uids.find(uid);
+  return found == gke.attempt_uids.end() ? nullptr : found->second;
 }
 
 void Core::State::observe(const WorkloadSeen& event) {

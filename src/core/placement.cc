@@ -2,11 +2,18 @@
 #include <algorithm>
 #include <limits>
 #include <tuple>
+#include <utility>
 
 #include "base/check.h"
 #include "core/state.h"
 
 namespace falcon::core {
+namespace {
+
+// Failed readings of one row, some 10 s of them, before its queue goes on without it.
+constexpr std::uint32_t kUnreadableAfter = 3;
+
+}  // namespace
 
 model::SupplyMode Core::State::supply_for(const ClusterRecord& cluster, const Job& job) const {
   if (job.supply_mode) return *job.supply_mode;
@@ -106,11 +113,42 @@ void Core::State::acquire(Job& job, bool with_slot) {
   queue.queue.remove(&job.waiting);
   job.acquiring = true;
   if (with_slot) take_slot(job, queue);
-  const std::uint64_t turn = queue.queue.served(job.waiting.actor);
-  put(PutTurn{model::TurnRow{queue.key, *job.waiting.actor, turn, job.id}});
+  job.turn = queue.queue.served(job.waiting.actor);
+  job.turn_pending = true;
+  queue.turns.insert(&job);
+  queue.resume = {};
+  job.turn_at = wall();
+  put(PutTurn{model::TurnRow{queue.key, *job.waiting.actor, job.turn, job.id, job.turn_at}});
   want_publish(queue);
   mark(&queue);
   mark(&job);
+}
+
+// The job that took the last turn before a restart, where the crash came between the turn and the
+// job's row: it goes on with the slot and takes no second turn.
+bool Core::State::resume(QueueRecord& queue) {
+  const model::JobId id = std::exchange(queue.resume, {});
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return false;
+  Job& job = *found->second;
+  if (job.queue != &queue || job.acquiring || job.slot != nullptr) return false;
+  queue.queue.remove(&job.waiting);
+  job.acquiring = true;
+  take_slot(job, queue);
+  want_publish(queue);
+  mark(&job);
+  return true;
+}
+
+void Core::State::turn_is_durable(const model::TurnRow& row) {
+  const auto found = queues_.find(row.queue);
+  if (found == queues_.end()) return;
+  std::erase_if(found->second->turns, [&](Job* job) {
+    if (*job->waiting.actor != row.actor || job->turn > row.turn) return false;
+    job->turn_pending = false;
+    mark(job);
+    return true;
+  });
 }
 
 void Core::State::take_slot(Job& job, QueueRecord& queue) {
@@ -134,11 +172,23 @@ void Core::State::requeue(Job& job) {
   FALCON_CHECK(job.pool == nullptr);
   if (job.acquiring) {
     job.acquiring = false;
+    forget_turn(job);
     job.queue = nullptr;
   } else {
     leave_queue(job);
   }
   mark(&job);
+}
+
+// Its turn is spent, but it acquires no longer: a restart must not go on with it.
+void Core::State::forget_turn(Job& job) {
+  if (job.queue == nullptr) return;
+  QueueRecord& queue = *job.queue;
+  queue.turns.erase(&job);
+  job.turn_pending = false;
+  const std::uint64_t turn = std::exchange(job.turn, 0);
+  if (turn != 0 && turn == queue.queue.last_turn_of(job.waiting.actor))
+    put(PutTurn{model::TurnRow{queue.key, *job.waiting.actor, turn, {}, job.turn_at}});
 }
 
 void Core::State::reconcile_queue(QueueRecord& queue) {
@@ -148,7 +198,15 @@ void Core::State::reconcile_queue(QueueRecord& queue) {
   if (!queue.cluster->gke->listed) return;
   // A job of this queue that was taken over from before a restart may still hold the slot by its
   // row alone; its own reconcile comes first, since jobs are marked before queues at the start.
+  if (!queue.resume.empty() && resume(queue)) return;
+  const auto readable = [this](const Waiting& waiting) {
+    const Job& job = *jobs_.at(*waiting.id);
+    return !job.must_read || job.retry.failures < kUnreadableAfter;
+  };
   const Waiting* next = queue.queue.pick(settings_.full_rotation);
+  // A row that cannot be read again and again holds up nobody but itself.
+  if (!readable(*next)) next = queue.queue.pick(settings_.full_rotation, readable);
+  if (next == nullptr) return;
   Job& job = *jobs_.at(*next->id);
   if (job.slot != nullptr || job.write != 0 || job.read != 0 || job.must_read)
     return;  // its row is on the move

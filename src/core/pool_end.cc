@@ -15,8 +15,7 @@ bool Core::State::verified_gone(const Pool& pool) const {
   if (pool.seen || !pool.gke->listed) return false;
   const MonoTime asked = pool.gke->listing_asked;
   // A create whose answer was never learnt may still arrive, whatever a later one was told.
-  if (!pool.was_seen && pool.unknown_create &&
-      asked <= *pool.unknown_create + settings_.late_call_max)
+  if (pool.row.late_create_until && wall() - (mono() - asked) <= *pool.row.late_create_until)
     return false;
   switch (pool.create) {
     case Pool::Create::kNotSent:

@@ -195,6 +195,7 @@ void Core::State::step_intended(Pool& pool) {
   if (!due(pool, std::max(pool.create_retry.not_before, pool.gke->calls.not_before))) return;
   pool.create = Pool::Create::kInFlight;
   pool.create_sent = mono();
+  ++pool.creates;
   const model::PoolName name = pool.row.name;
   send(CreatePool{pool.row}, [this, name](const CommandDone& done) {
     const auto found = pools_.find(name);
@@ -246,12 +247,13 @@ void Core::State::create_answered(Pool& pool, const CommandDone& done) {
     case ErrorKind::kUnknownOutcome:
     case ErrorKind::kInternal:
       pool.create = Pool::Create::kUnknown;
-      pool.unknown_create = mono();
+      pool.row.late_create_until = wall() + settings_.late_call_max;
+      put_row(pool);  // durable before another create leaves
       back_off(pool.create_retry, settings_.call_backoff);
       if (FALCON_MUTANT(kFailOnUnknownCreate))
         fail_pool(pool, Error{ErrorKind::kInvalid, error.what});
       if (FALCON_MUTANT(kForgetUnknownPool) && pool.job != nullptr) {
-        pool.unknown_create.reset();
+        pool.row.late_create_until.reset();
         pool.create = Pool::Create::kNotSent;
         capacity_failure(pool, error.what);
       }

@@ -74,12 +74,17 @@ std::uint64_t Queue::served(const model::Actor* actor) {
   return turns_.last;
 }
 
-void Queue::recall(const model::Actor* actor, std::uint64_t turn) {
+std::uint64_t Queue::last_turn_of(const model::Actor* actor) const {
+  const auto found = turns_.of.find(actor);
+  return found == turns_.of.end() ? 0 : found->second;
+}
+
+bool Queue::recall(const model::Actor* actor, std::uint64_t turn) {
   turns_.of[actor] = turn;
-  if (turn > turns_.last) {
-    turns_.last = turn;
-    turns_.last_actor = actor;
-  }
+  if (turn <= turns_.last) return false;
+  turns_.last = turn;
+  turns_.last_actor = actor;
+  return true;
 }
 
 std::vector<const Waiting*> Queue::order(bool full_rotation) const {

@@ -50,8 +50,9 @@ class Queue {
 
   // Records that the actor was served; gives the number of that turn.
   std::uint64_t served(const model::Actor* actor);
-  // As remembered from before a restart.
-  void recall(const model::Actor* actor, std::uint64_t turn);
+  std::uint64_t last_turn_of(const model::Actor* actor) const;  // 0: never served
+  // As remembered from before a restart; true when it is the last turn of all so far.
+  bool recall(const model::Actor* actor, std::uint64_t turn);
 
   // The order in which the pick rule would serve those who wait now.
   std::vector<const Waiting*> order(bool full_rotation) const;

@@ -7,6 +7,7 @@
 //   placement.cc   which cluster, which queue, who is next       (decisions 3 and 4)
 //   pool_life.cc   create, follow, reuse or delete node pools     (decision 5)
 //   attempt.cc     one Kubernetes Job on a pool, until it is gone (decisions 6 and 8)
+//   late_create.cc lost creates of attempts that were given up
 //   job_life.cc    what a job's row should say                    (decision 9)
 //   sweep.cc       pools and Kubernetes Jobs that nothing explains
 //   ledger.cc      claims on reservations
@@ -76,6 +77,15 @@ struct Verdict {
   bool by_workload = false;  // the Kubernetes Job itself ended: wins over an abort
 };
 
+// A create of an attempt that was given up, which may still arrive; see late_create.cc.
+struct LateCreate {
+  model::AttemptRow row;
+  model::WorkloadName name;
+  Gke* gke = nullptr;
+  std::uint64_t call = 0;  // look or delete under way
+  Retry retry;
+};
+
 struct Job : Record {
   explicit Job(std::uint64_t serial_in) : Record(RecordKind::kJob, serial_in) {}
   model::JobId id;
@@ -103,7 +113,10 @@ struct Job : Record {
   std::optional<Verdict> verdict;
   bool no_pod_runs = false;  // proven, after an attempt
   MonoTime abort_seen{};
-  MonoTime no_dispatch_before{};  // a create of an earlier attempt may arrive until then
+  std::vector<LateCreate> late_creates;  // of earlier attempts; the next one waits for them
+  std::uint64_t turn = 0;                // the last that it took in its queue; 0: none
+  WallTime turn_at{};
+  bool turn_pending = false;  // that turn is not durable yet: the row comes after it
 };
 
 struct Attempt {
@@ -121,10 +134,9 @@ struct Attempt {
   std::optional<WorkloadLook> looked;  // answer of the last look that succeeded
   MonoTime looked_asked{};             // when that one was asked
   Retry look_retry;
-  bool gone = false;                // verified: no Job, no pods
-  bool own = false;                 // intended by this process, so all its creates are known
-  bool had_unknown_create = false;  // one of them may still arrive
-  bool node_lost = false;           // a node of the pool vanished or fell silent meanwhile
+  bool gone = false;          // verified: no Job, no pods
+  bool own = false;           // intended by this process: it saw what became of every machine
+  std::uint32_t creates = 0;  // that left, or may have
   std::optional<MonoTime> verdict_since;
 };
 
@@ -141,8 +153,8 @@ struct Pool : Record {
   std::optional<Attempt> attempt;  // row.serves_attempt
 
   Create create = Create::kNotSent;
-  MonoTime create_sent{};                  // last time a create left, or might have
-  std::optional<MonoTime> unknown_create;  // when an answer was last missed
+  std::uint32_t creates = 0;  // that left, or may have
+  MonoTime create_sent{};     // last time one left, or might have
   Retry create_retry;
   model::OperationName operation;  // empty: not known
   std::uint64_t operation_read = 0;
@@ -176,6 +188,8 @@ struct QueueRecord : Record {
   const ShapeFacts* shape = nullptr;
   Queue queue;
   std::set<Job*, BySerial> holders;  // of the slot; at most one but for a start after a crash
+  std::set<Job*, BySerial> turns;    // jobs whose turn is not durable
+  model::JobId resume;               // took the last turn before a restart; empty: looked at
   std::uint64_t publish_version = 0;
   bool publish_wanted = false;
   MonoTime publish_not_before{};
@@ -193,6 +207,7 @@ struct Gke : Record {
   model::GkeCluster key;
   std::set<model::ClusterId> rows;
   bool listed = false;       // at least one complete listing since the start
+  bool told_listed = false;  // its queues know
   MonoTime listing_asked{};  // of the last complete one
   std::uint64_t list = 0;    // ListPools under way
   MonoTime list_sent{};
@@ -201,7 +216,9 @@ struct Gke : Record {
   Retry calls;           // busy or throttled: creates and deletes wait
   bool in_sync = false;  // Kubernetes lists
   std::map<model::PoolName, Pool*> pools;
-  std::map<model::PoolName, MonoTime> orphans;  // pools without a row, first seen
+  std::map<model::WorkloadName, Pool*> attempts;  // index: pools with an attempt, by its name
+  std::map<model::Uid, Pool*> attempt_uids;       // index: the same by its uid, where known
+  std::map<model::PoolName, MonoTime> orphans;    // pools without a row, first seen
   std::map<model::WorkloadName, WorkloadView> workloads;
   std::map<model::WorkloadName, OrphanWorkload> orphan_workloads;
   std::map<model::Uid, std::map<model::PodName, PodView>> pods;  // by the owning Job's uid
@@ -255,10 +272,12 @@ class Core::State {
   void take_row(Job& job, const model::JobRow& row);
   void become_ready_when_complete();
   void link(Pool& pool);
+  void take_from_job_row(Pool& pool);
   void count_ready(Pool& pool);
   Gke* find_gke(const model::GkeCluster& key);
-  Pool* pool_of_workload(Gke& gke, const model::WorkloadName& name);
-  Pool* pool_of_uid(Gke& gke, const model::Uid& uid);
+  Pool* pool_of_workload(const Gke& gke, const model::WorkloadName& name) const;
+  Pool* pool_of_uid(const Gke& gke, const model::Uid& uid) const;
+  void lose_node(Pool& pool);
 
   // core.cc
   bool ready() const { return state_loaded_ && clusters_listed_ && jobs_listed_ && linked_; }
@@ -288,6 +307,9 @@ class Core::State {
   void enter_queue(Job& job, QueueRecord& queue);
   void leave_queue(Job& job);
   void acquire(Job& job, bool with_slot);
+  bool resume(QueueRecord& queue);
+  void forget_turn(Job& job);
+  void turn_is_durable(const model::TurnRow& row);
   void take_slot(Job& job, QueueRecord& queue);
   void release_slot(Job& job);
   void requeue(Job& job);
@@ -323,11 +345,24 @@ class Core::State {
 
   // attempt.cc
   void dispatch(Pool& pool);
+  void open_attempt(Pool& pool, Attempt attempt);
+  void learn_uid(Pool& pool, const model::Uid& uid);
   void reconcile_attempt(Pool& pool);
   void advance_attempt(Pool& pool);
   void create_workload(Pool& pool);
   void workload_answered(Pool& pool, const CommandDone& done);
   void clean_up_attempt(Pool& pool);
+
+  // late_create.cc
+  void remember_late_create(Job& job, const model::AttemptRow& row, Gke& gke);
+  bool earlier_attempts_gone(Job& job, Record& waiting);
+  void look_for(Job& job, LateCreate& late);
+  void late_create_looked(LateCreate& late, const std::string& kube_namespace,
+                          const CommandDone& done);
+  LateCreate* find_late_create(const model::JobId& id, std::uint32_t number);
+  void forget_late_creates(Job& job);
+
+  // attempt.cc, the end
   void remove_workload(Pool& pool);
   bool abort_needs_look(Pool& pool);
   void verify_gone(Pool& pool);
@@ -342,6 +377,7 @@ class Core::State {
   // job_life.cc
   void reconcile_job(Job& job);
   model::JobState wanted_state(Job& job);
+  bool row_holds_slot(const Job& job) const;
   void describe_waiting(Job& job, model::JobState& want);
   void describe_acquiring(Job& job, model::JobState& want);
   void describe_attempt(Job& job, Pool& pool, model::JobState& want);
@@ -361,11 +397,13 @@ class Core::State {
   void put_row(const Attempt& attempt);
   void flush_changes();
   void changes_answered(const CommandDone& done);
+  void changes_refused();
 
   // sweep.cc
   void reconcile_gke(Gke& gke);
   void list_pools(Gke& gke);
   void take_listing(Gke& gke, const PoolListing& listing);
+  void mark_queues(Gke& gke);
   void sweep_pools(Gke& gke, const PoolListing& listing);
   bool explained(const PoolView& view) const;
   void adopt_orphan(Gke& gke, const PoolView& view);
@@ -412,6 +450,8 @@ class Core::State {
   std::set<model::Actor> actors_;
   std::map<model::Shape, std::unique_ptr<ShapeFacts>> shapes_;
   std::map<model::JobId, model::BackoffRow> backoffs_;  // of jobs not yet seen
+  std::vector<model::AttemptRow> late_creates_;         // of closed attempts, until linked
+  std::map<model::JobId, model::TurnRow> turns_taken_;  // until linked
 
   // Changes of Falcon's own rows: at most one write under way, the latest of each row after it.
   std::map<std::string, StateChange> waiting_changes_;
@@ -419,6 +459,9 @@ class Core::State {
   std::map<model::PoolName, std::uint64_t> sent_revisions_;
   std::uint64_t state_write_ = 0;
   Retry state_retry_;
+  static constexpr std::size_t kAllGroups = 1'000'000;
+  std::size_t state_groups_max_ = kAllGroups;    // in one write
+  std::map<std::string, Retry> refused_groups_;  // that the database refused, alone
   MonoTime state_timer_ = kNever;
 };
 

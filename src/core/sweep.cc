@@ -55,30 +55,40 @@ void Core::State::list_pools(Gke& gke) {
 }
 
 void Core::State::take_listing(Gke& gke, const PoolListing& listing) {
-  std::map<model::PoolName, const PoolView*> present;
-  for (const PoolView& view : listing.pools) present[view.name] = &view;
+  std::map<std::string_view, const PoolView*> present;
+  for (const PoolView& view : listing.pools) present[view.name.value()] = &view;
+  bool changed = !gke.told_listed;
+  gke.told_listed = true;
   for (auto& [name, pool] : gke.pools) {
-    const auto found = present.find(name);
+    const auto found = present.find(name.value());
     const bool ours = found != present.end() &&
                       found->second->installation == settings_.installation &&
                       found->second->job == pool->row.owner;
-    if (ours) {
-      pool->seen = *found->second;
+    const bool same = ours ? pool->seen == *found->second : !pool->seen;
+    if (ours && !pool->was_seen) {
       pool->was_seen = true;
-    } else {
-      pool->seen.reset();
+      // The create that made it has arrived; another may still be under way.
+      if (pool->creates <= 1) pool->row.late_create_until.reset();
     }
-    mark(pool);
-    mark(pool->job);
+    if (!same && ours) pool->seen = *found->second;
+    if (!same && !ours) pool->seen.reset();
+    changed = changed || !same;
+    // What is not there, or not yet, waits for what the next listing says.
+    if (!same || !pool->seen || !is_capacity(*pool)) mark(pool);
+    if (!same) mark(pool->job);
   }
-  for (const auto& [id, row] : clusters_)
-    if (row->gke == &gke)
-      for (auto it = queues_.lower_bound({id, {}}); it != queues_.end() && it->first.cluster == id;
-           ++it) {
-        mark(it->second.get());
-        for (Job* holder : it->second->holders) mark(holder);
-      }
+  if (changed) mark_queues(gke);
   sweep_pools(gke, listing);
+}
+
+// What waits in the cluster, or holds a slot there, may be served by what changed.
+void Core::State::mark_queues(Gke& gke) {
+  for (const model::ClusterId& id : gke.rows)
+    for (auto it = queues_.lower_bound({id, {}}); it != queues_.end() && it->first.cluster == id;
+         ++it) {
+      mark(it->second.get());
+      for (Job* holder : it->second->holders) mark(holder);
+    }
 }
 
 // A pool is explained by its row, or by a job that is not terminal and may still own it.

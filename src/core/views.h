@@ -36,6 +36,7 @@ struct PoolView {
   std::string words;                 // conditions and statusMessage
   // How the words were sorted where status is kError or kRunningWithError; kInternal: no telling.
   ErrorKind words_kind = ErrorKind::kInternal;
+  friend bool operator==(const PoolView&, const PoolView&) = default;
 };
 
 // An operation on a pool. DONE alone is not success: `error` tells.

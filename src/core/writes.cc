@@ -23,7 +23,8 @@ std::string key_of(const StateChange& change) {
     std::string operator()(const PutPool& c) const { return "p/" + c.row.name.value(); }
     std::string operator()(const RemovePool& c) const { return "p/" + c.name.value(); }
     std::string operator()(const PutAttempt& c) const {
-      return "a/" + c.row.job.value() + "/" + std::to_string(c.row.number);
+      return "p/" + c.row.pool.value() + "/" + c.row.job.value() + "/" +
+             std::to_string(c.row.number);
     }
     std::string operator()(const PutTurn& c) const {
       return "t/" + c.row.queue.cluster.value() + "/" + c.row.queue.shape.type + "/" +
@@ -35,6 +36,13 @@ std::string key_of(const StateChange& change) {
   return std::visit(Key{}, change);
 }
 
+// Rows that must become durable together: a pool's and those of the attempts on it.
+std::string group_of(const StateChange& change) {
+  if (const PutAttempt* attempt = std::get_if<PutAttempt>(&change))
+    return "p/" + attempt->row.pool.value();
+  return key_of(change);
+}
+
 }  // namespace
 
 void Core::State::propose(Job& job, model::JobState want) {
@@ -44,6 +52,7 @@ void Core::State::propose(Job& job, model::JobState want) {
     return;
   }
   if (want == job.state) return;
+  if (job.turn_pending && job.acquiring) return;  // the turn is durable first; that marks the job
   if (!due(job, job.retry.not_before)) return;
   if (same_but_message(want, job.state) && want.message.code == job.state.message.code &&
       !due(job, job.message_not_before))
@@ -114,6 +123,8 @@ void Core::State::put_row(Pool& pool) {
 
 void Core::State::put_row(const Attempt& attempt) { put(PutAttempt{attempt.row}); }
 
+// As many rows as the database takes at once: all, unless a refusal has shown that one of them is
+// bad. Then ever fewer, until the bad one stands alone and waits by itself.
 void Core::State::flush_changes() {
   state_timer_ = kNever;
   if (state_write_ != 0 || waiting_changes_.empty()) return;
@@ -121,28 +132,51 @@ void Core::State::flush_changes() {
     state_timer_ = state_retry_.not_before;
     return;
   }
-  sent_changes_ = std::move(waiting_changes_);
-  waiting_changes_.clear();
-  sent_revisions_.clear();
   WriteState write;
-  for (const auto& [key, change] : sent_changes_) {
-    write.changes.push_back(change);
-    if (const PutPool* put_pool = std::get_if<PutPool>(&change))
+  sent_revisions_.clear();
+  std::string group;
+  std::size_t groups = 0;
+  for (auto it = waiting_changes_.begin(); it != waiting_changes_.end();) {
+    const std::string its = group_of(it->second);
+    const auto refused = refused_groups_.find(its);
+    if (refused != refused_groups_.end() && refused->second.not_before > mono()) {
+      state_timer_ = std::min(state_timer_, refused->second.not_before);
+      ++it;
+      continue;
+    }
+    if (its != group && ++groups > state_groups_max_) break;
+    group = its;
+    if (const PutPool* put_pool = std::get_if<PutPool>(&it->second))
       sent_revisions_[put_pool->row.name] = pools_.at(put_pool->row.name)->revision;
+    write.changes.push_back(it->second);
+    sent_changes_.insert(waiting_changes_.extract(it++));
   }
+  if (write.changes.empty()) return;
   state_write_ =
       send(std::move(write), [this](const CommandDone& done) { changes_answered(done); });
+}
+
+void Core::State::changes_refused() {
+  std::set<std::string> groups;
+  for (const auto& [key, change] : sent_changes_) groups.insert(group_of(change));
+  state_groups_max_ = std::max<std::size_t>(groups.size() / 2, 1);
+  if (groups.size() == 1) back_off(refused_groups_[*groups.begin()], settings_.delete_backoff);
 }
 
 void Core::State::changes_answered(const CommandDone& done) {
   state_write_ = 0;
   if (done.error) {
     // Repeating the same rows changes nothing; newer versions of them win.
-    back_off(state_retry_, settings_.call_backoff);
+    if (done.error->kind == ErrorKind::kInvalid)
+      changes_refused();
+    else
+      back_off(state_retry_, settings_.call_backoff);
     waiting_changes_.merge(sent_changes_);
     sent_changes_.clear();
     return;
   }
+  for (const auto& [key, change] : sent_changes_) refused_groups_.erase(group_of(change));
+  if (state_groups_max_ < kAllGroups) state_groups_max_ *= 2;
   state_retry_ = {};
   for (const auto& [name, revision] : sent_revisions_) {
     const auto found = pools_.find(name);
@@ -151,11 +185,13 @@ void Core::State::changes_answered(const CommandDone& done) {
     mark(found->second.get());
     mark(found->second->job);
   }
-  for (const auto& [key, change] : sent_changes_)
+  for (const auto& [key, change] : sent_changes_) {
+    if (const PutTurn* turn = std::get_if<PutTurn>(&change)) turn_is_durable(turn->row);
     if (const RemovePool* remove = std::get_if<RemovePool>(&change)) {
       const auto found = pools_.find(remove->name);
       if (found != pools_.end() && found->second->removing) forget_pool(*found->second);
     }
+  }
   sent_changes_.clear();
 }
 

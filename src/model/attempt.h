@@ -59,6 +59,10 @@ struct AttemptRow {
   std::optional<WallTime> ended_at;
   AttemptOutcome outcome = AttemptOutcome::kOpen;
   std::optional<std::int32_t> exit_code;
+  // A create whose answer was lost may reach the API server until then; empty: none can.
+  std::optional<WallTime> late_create_until;
+  bool node_lost =
+      false;  // a machine vanished under it: only its pool's end proves that it is gone
   friend bool operator==(const AttemptRow&, const AttemptRow&) = default;
 };
 

@@ -65,7 +65,9 @@ struct PoolRow {
   WallTime phase_since{};
   std::optional<WallTime> accepted_at;  // NodePoolTimeout counts from here
   std::optional<WallTime>
-      usable_until;        // machines with an end date (flex-start); empty: none known
+      usable_until;  // machines with an end date (flex-start); empty: none known
+  // A create whose answer was lost may reach the cloud until then; empty: none can.
+  std::optional<WallTime> late_create_until;
   std::string last_error;  // the cloud's words
   friend bool operator==(const PoolRow&, const PoolRow&) = default;
 };

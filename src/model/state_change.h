@@ -33,7 +33,7 @@ using StateChange =
     std::variant<PutPool, RemovePool, PutAttempt, PutTurn, PutBackoff, RemoveBackoff>;
 
 // All of Falcon's own rows that matter to a controller that starts: attempts are those that are
-// open or whose pool's row exists.
+// open, whose pool's row exists, or whose create may still arrive.
 struct OwnState {
   std::vector<PoolRow> pools;
   std::vector<AttemptRow> attempts;

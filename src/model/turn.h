@@ -21,8 +21,9 @@ struct TurnRow {
   QueueKey queue;
   Actor actor;
   std::uint64_t turn =
-      0;      // rises by one with each job served in this queue; the largest is the last
-  JobId job;  // who it was
+      0;          // rises by one with each job served in this queue; the largest is the last
+  JobId job;      // who it was; empty when it went back to waiting
+  WallTime at{};  // when it was picked
   friend bool operator==(const TurnRow&, const TurnRow&) = default;
 };
 

@@ -151,9 +151,7 @@ Result<core::Payload> History::perform(const core::Command& command) {
     Result<core::Payload> operator()(const core::ReadReservation& c) const {
       auto record = h.world_.reservation(c.reservation);
       if (!record) return std::unexpected(record.error());
-      const core::ReservationView view = reservation_view(*record);
-      h.laws_.reservation_read(c.reservation, h.now_, view);
-      return core::Payload(view);
+      return core::Payload(reservation_view(*record));
     }
     Result<core::Payload> operator()(const core::CreateWorkload& c) const {
       return h.create_workload(c);

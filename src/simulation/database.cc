@@ -1,20 +1,31 @@
 #include "simulation/database.h"
 
+#include <utility>
+
 #include "base/check.h"
 
 namespace falcon::simulation {
+namespace {
+
+bool is_open(const model::JobState& state) {
+  return !model::is_terminal(state.status) || state.cleanup == model::Cleanup::kPending ||
+         state.cleanup == model::Cleanup::kFailed;
+}
+
+}  // namespace
 
 void Database::submit(model::JobRow row) {
   row.version = ++sequence_;
   const auto [at, inserted] = jobs_.emplace(row.id, row);
-  FALCON_CHECK(inserted);
+  FALCON_CHECK(inserted && is_open(row.state));
+  ++open_count_;
 }
 
 bool Database::abort(const model::JobId& id, WallTime at) {
   model::JobRow& row = jobs_.at(id);
   if (model::is_terminal(row.state.status) || row.state.status == model::JobStatus::kAborting)
     return false;
-  const model::JobRow before = row;
+  const model::JobState before = row.state;
   row.state.status = model::JobStatus::kAborting;
   row.state.reason = model::Reason::kNone;
   row.state.message = model::make_message(model::MessageCode::kAborting);
@@ -29,9 +40,10 @@ Result<std::uint64_t> Database::write(const core::WriteJob& write) {
   if (found == jobs_.end()) return fail(ErrorKind::kNotFound, "no such job");
   model::JobRow& row = found->second;
   if (row.version != write.version) return fail(ErrorKind::kConflict, "another version");
-  const model::JobRow before = row;
-  row.state = write.state;
+  const model::JobState before = std::exchange(row.state, write.state);
   row.version = ++sequence_;
+  if (is_open(before) && !is_open(row.state)) --open_count_;
+  if (!is_open(before) && is_open(row.state)) ++open_count_;
   watcher_->job_written(before, row);
   return row.version;
 }
@@ -63,7 +75,8 @@ core::StateLoaded Database::snapshot() const {
   core::StateLoaded loaded;
   for (const auto& [name, row] : pools_) loaded.pools.push_back(row);
   for (const auto& [key, row] : attempts_)
-    if (row.outcome == model::AttemptOutcome::kOpen) loaded.attempts.push_back(row);
+    if (row.outcome == model::AttemptOutcome::kOpen || row.late_create_until)
+      loaded.attempts.push_back(row);
   for (const auto& [key, row] : turns_) loaded.turns.push_back(row);
   for (const auto& [key, row] : backoffs_) loaded.backoffs.push_back(row);
   return loaded;
@@ -72,9 +85,7 @@ core::StateLoaded Database::snapshot() const {
 std::vector<model::JobRow> Database::open_jobs() const {
   std::vector<model::JobRow> open;
   for (const auto& [id, row] : jobs_)
-    if (!model::is_terminal(row.state.status) || row.state.cleanup == model::Cleanup::kPending ||
-        row.state.cleanup == model::Cleanup::kFailed)
-      open.push_back(row);
+    if (is_open(row.state)) open.push_back(row);
   return open;
 }
 

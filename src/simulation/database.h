@@ -22,7 +22,7 @@ class Database {
  public:
   struct Watcher {
     virtual ~Watcher() = default;
-    virtual void job_written(const model::JobRow& before, const model::JobRow& after) = 0;
+    virtual void job_written(const model::JobState& before, const model::JobRow& after) = 0;
     virtual void pool_written(const model::PoolRow& row) = 0;
     virtual void turn_written(const model::TurnRow& row) = 0;
   };
@@ -42,6 +42,7 @@ class Database {
   }
   // Jobs that are not terminal or whose clean-up is not done.
   std::vector<model::JobRow> open_jobs() const;
+  std::size_t open_count() const { return open_count_; }
   std::uint64_t sequence() const { return sequence_; }
 
  private:
@@ -51,6 +52,7 @@ class Database {
   std::map<std::pair<model::JobId, std::uint32_t>, model::AttemptRow> attempts_;
   std::map<std::pair<model::QueueKey, model::Actor>, model::TurnRow> turns_;
   std::map<model::JobId, model::BackoffRow> backoffs_;
+  std::size_t open_count_ = 0;
   std::uint64_t sequence_ = 0;
 };
 

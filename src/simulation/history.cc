@@ -113,6 +113,7 @@ void History::schedule_people() {
       const auto& job = inventory.jobs[people_.below(inventory.jobs.size())];
       ++result_.faults;
       note("person", "deletes Kubernetes Job " + job.object->name);
+      laws_.person_deletes(*job.object);
       (void)world_.delete_job(job.cluster, job.object->kube_namespace, job.object->name,
                               std::nullopt, cloudsim::Propagation::kBackground);
     });
@@ -149,6 +150,7 @@ void History::start_core() {
   settings.installation = installation_;
   settings.full_rotation = plan_.full_rotation;
   core_ = std::make_unique<core::Core>(settings);
+  laws_.core_started();
   note("start", fmt::format("controller, term {}", epoch_));
   feed(core::ClockCompared{true});
   if (core_) feed(database_.snapshot());
@@ -243,24 +245,30 @@ void History::relist_jobs() {
 }
 
 void History::pump() {
-  for (auto& [gke, watch] : watches_) pump(gke, watch);
+  const std::uint64_t versions = world_.resource_versions_sum();
+  if (versions == pumped_versions_) return;
+  bool all = true;
+  for (auto& [gke, watch] : watches_) all = pump(gke, watch) && all;
+  if (all) pumped_versions_ = versions;
 }
 
-void History::pump(const model::GkeCluster& gke, Watch& watch) {
+// False while the cluster's API is down: what changes inside is told when it is back.
+bool History::pump(const model::GkeCluster& gke, Watch& watch) {
   const std::uint64_t current = world_.resource_version(gke);
-  if (watch.resource_version == current) return;
+  if (watch.resource_version == current) return true;
   const cloudsim::Changes changes = world_.changes_since(gke, watch.resource_version);
   FALCON_CHECK(changes.state != cloudsim::WatchState::kGone);
   // An unreachable API still changes inside; the laws see that at once, watchers do not.
   if (changes.state == cloudsim::WatchState::kDown) {
     lose_watch(gke, watch);
-    return;
+    return false;
   }
   watch.resource_version = current;
   for (const cloudsim::Change& change : changes.changes) {
     laws_.kubernetes_changed(gke, change);
     deliver(gke, watch, change);
   }
+  return true;
 }
 
 void History::deliver(const model::GkeCluster& gke, Watch& watch, const cloudsim::Change& change) {
@@ -304,7 +312,7 @@ void History::relist(const model::GkeCluster& gke) {
   }
   const std::uint64_t epoch = epoch_;
   Watch& watch = watches_.at(gke);
-  pump(gke, watch);
+  (void)pump(gke, watch);
   std::vector<cloudsim::ObjectPtr> objects;
   for (const auto kind : {cloudsim::Kind::kNode, cloudsim::Kind::kJob, cloudsim::Kind::kPod}) {
     auto listing = world_.list(gke, kind);
@@ -412,9 +420,8 @@ void History::abort_hopeless() {
 
 bool History::rests() const {
   if (faults_on_ || !core_) return false;
-  for (const auto& [id, plan] : plans_)
-    if (!database_.jobs().contains(id)) return false;
-  return database_.open_jobs().empty() && database_.pools().empty();
+  return database_.jobs().size() == plans_.size() && database_.open_count() == 0 &&
+         database_.pools().empty();
 }
 
 HistoryResult History::run() {

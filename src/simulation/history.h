@@ -79,7 +79,7 @@ class History {
   void job_changed(const model::JobId& id);
   void relist_jobs();
   void pump();
-  void pump(const model::GkeCluster& gke, Watch& watch);
+  bool pump(const model::GkeCluster& gke, Watch& watch);
   void deliver(const model::GkeCluster& gke, Watch& watch, const cloudsim::Change& change);
   void lose_watch(const model::GkeCluster& gke, Watch& watch);
   void relist(const model::GkeCluster& gke);
@@ -108,6 +108,7 @@ class History {
   Laws laws_;
   Database database_;
   cloudsim::World world_;
+  std::uint64_t pumped_versions_ = 0;  // of the world, already given to the watches
   std::unique_ptr<core::Core> core_;
   std::uint64_t epoch_ = 0;       // of the core: rises with each crash
   std::uint64_t jobs_watch_ = 0;  // generation

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "model/names.h"
 #include "model/tpu.h"
@@ -42,24 +43,24 @@ bool Laws::takes_idle_pool(const JobRow& row) const {
          row.state.node_pool_name != model::pool_name(installation_, row.id, row.state.provision);
 }
 
-void Laws::job_written(const JobRow& before, const JobRow& after) {
+void Laws::job_written(const model::JobState& before, const JobRow& after) {
   const std::string& id = after.id.value();
-  if (model::is_terminal(before.state.status)) {
-    model::JobState allowed = before.state;
+  if (model::is_terminal(before.status)) {
+    model::JobState allowed = before;
     allowed.message = after.state.message;
     allowed.cleanup = after.state.cleanup;
     allowed.cleanup_error = after.state.cleanup_error;
     if (allowed != after.state)
-      violate(before.state.status != after.state.status ? 2 : 10,
-              fmt::format("{} was {} and changed to {}", id, to_string(before.state.status),
+      violate(before.status != after.state.status ? 2 : 10,
+              fmt::format("{} was {} and changed to {}", id, to_string(before.status),
                           to_string(after.state.status)));
     return;
   }
-  const JobStatus from = before.state.status;
+  const JobStatus from = before.status;
   const JobStatus to = after.state.status;
   if (from == JobStatus::kAborting && (to == JobStatus::kPending || to == JobStatus::kRunning))
     violate(2, fmt::format("the abort of {} was lost", id));
-  if (after.state.provision < before.state.provision || after.state.attempt < before.state.attempt)
+  if (after.state.provision < before.provision || after.state.attempt < before.attempt)
     violate(1, fmt::format("a number of {} went back", id));
   const bool has_reason = after.state.reason != Reason::kNone;
   const bool wants_reason = to == JobStatus::kPending || to == JobStatus::kFailed;
@@ -116,18 +117,23 @@ void Laws::pool_written(const model::PoolRow& row) {
   if (row.reservation.empty() || row.phase != PoolPhase::kIntended ||
       !judged_claims_.insert(row.name).second)
     return;
-  const auto reading = readings_.find(row.reservation);
-  if (reading == readings_.end()) {
+  // What the core had been told when it decided; the row may become durable much later.
+  const std::vector<Reading>& readings = readings_[row.reservation];
+  const auto later = std::ranges::upper_bound(readings, row.intent_at, {}, [](const Reading& each) {
+    return WallTime{} + each.told.time_since_epoch();
+  });
+  if (later == readings.begin()) {
     violate(9, fmt::format("{} claims {} unread", row.name.value(), row.reservation.name));
     return;
   }
-  const core::ReservationView& view = reading->second.view;
+  const auto reading = std::prev(later);
+  const core::ReservationView& view = reading->view;
   std::int64_t claimed = view.in_use;
   for (const auto& [name, other] : database_->pools()) {
-    if (other.reservation != row.reservation) continue;
+    if (other.reservation != row.reservation || other.intent_at > row.intent_at) continue;
     const auto use = pools_.find(name);
-    const bool counted = use != pools_.end() && use->second.all_ready &&
-                         *use->second.all_ready <= reading->second.asked;
+    const bool counted =
+        use != pools_.end() && use->second.all_ready && *use->second.all_ready <= reading->asked;
     if (name == row.name || !counted) claimed += units_of(other, view.unit);
   }
   if (claimed > view.total)
@@ -145,24 +151,25 @@ void Laws::turn_written(const model::TurnRow& row) {
   const bool twice = row.turn == last.first + 1 && last.second == row.actor;
   if (row.turn > last.first) last = {row.turn, row.actor};
   if (!twice) return;
-  // Decided when the pool was intended; the rows may have been written much later.
-  const auto intended = std::ranges::find_if(database_->pools(), [&](const auto& entry) {
-    return entry.second.owner == row.job && entry.second.serves == row.job &&
-           entry.second.phase == PoolPhase::kIntended;
+  // An idle pool is for the next job that it fits.
+  const bool took_idle = std::ranges::any_of(database_->pools(), [&](const auto& entry) {
+    return entry.second.serves == row.job && entry.second.owner != row.job;
   });
-  if (intended == database_->pools().end()) return;
+  if (took_idle) return;
   const auto waiting = waiting_.find(row.queue);
   if (waiting == waiting_.end()) return;
   for (const model::JobId& id : waiting->second) {
     const auto since = waiting_since_.find(id);
     if (database_->jobs().at(id).actor != row.actor && since != waiting_since_.end() &&
-        since->second < intended->second.intent_at)
+        since->second < row.at)
       violate(8, fmt::format("{} was served twice running while {} waits", row.actor.value(),
                              id.value()));
   }
 }
 
 void Laws::sent(const core::Command& command) {
+  if (const auto* read = std::get_if<core::ReadReservation>(&command.body))
+    reads_[command.id] = {read->reservation, now_};
   if (const auto* create = std::get_if<core::CreatePool>(&command.body)) {
     const auto job = database_->jobs().find(create->row.owner);
     if (!database_->pools().contains(create->row.name))
@@ -170,6 +177,7 @@ void Laws::sent(const core::Command& command) {
     if (job != database_->jobs().end() && job->second.state.provision < create->row.provision)
       violate(6,
               fmt::format("{} is created before its job's row shows it", create->row.name.value()));
+    told_stopping_.erase(create->row.name);  // what was being deleted is gone
   }
   if (const auto* create = std::get_if<core::CreateWorkload>(&command.body)) {
     const auto row = database_->pools().find(create->pool);
@@ -190,6 +198,11 @@ void Laws::sent(const core::Command& command) {
 
 void Laws::told(const core::Event& event) {
   const auto* done = std::get_if<core::CommandDone>(&event);
+  const auto* view = done == nullptr ? nullptr : std::get_if<core::ReservationView>(&done->payload);
+  if (view != nullptr && !done->error) {
+    const auto& [reservation, asked] = reads_.at(done->command);
+    readings_[reservation].push_back({asked, now_, *view});
+  }
   const auto* listing = done == nullptr ? nullptr : std::get_if<core::PoolListing>(&done->payload);
   if (listing == nullptr) return;
   for (const core::PoolView& pool : listing->pools)
@@ -208,13 +221,13 @@ void Laws::rows_removed(const core::WriteState& write, const cloudsim::World& wo
                              pool.record.name.value()));
 }
 
-void Laws::count_waiting(const JobRow& before, const JobRow& after) {
+void Laws::count_waiting(const model::JobState& before, const JobRow& after) {
   const model::Shape shape = model::shape_of(after.spec);
-  if (before.state.reason == Reason::kWaiting && !before.state.cluster.empty())
-    waiting_[{before.state.cluster, shape}].erase(after.id);
+  if (before.reason == Reason::kWaiting && !before.cluster.empty())
+    waiting_[{before.cluster, shape}].erase(after.id);
   if (after.state.reason == Reason::kWaiting && !after.state.cluster.empty())
     waiting_[{after.state.cluster, shape}].insert(after.id);
-  for (const model::ClusterId& cluster : {before.state.cluster, after.state.cluster}) {
+  for (const model::ClusterId& cluster : {before.cluster, after.state.cluster}) {
     const model::QueueKey key{cluster, shape};
     if (acquiring_[key].empty() && !waiting_[key].empty())
       idle_since_.try_emplace(key, now_);
@@ -238,13 +251,16 @@ void Laws::pod_runs(const cloudsim::Object& object) {
   if (node == node_pool_.end()) return;
   const model::JobId job(label_of(*object.labels, model::kJobLabel));
   if (!running_pods_.emplace(object.uid, RunningPod{node->second, job, pod.node}).second) return;
+  const auto row = database_->jobs().find(job);
+  const bool over = row != database_->jobs().end() &&
+                    (model::is_terminal(row->second.state.status) || row->second.aborting_at);
   PoolUse& use = pools_[node->second];
   ++use.running[job];
+  if (over) use.begun_after_end.insert(job);  // by a late create: nobody waits for these pods
   if (use.running.size() > 1)
     violate(5, fmt::format("{} and {} run on {}", use.running.begin()->first.value(),
                            use.running.rbegin()->first.value(), node->second.value()));
-  const auto row = database_->jobs().find(job);
-  if (row != database_->jobs().end() && row->second.state.status == JobStatus::kAborted)
+  if (over && row->second.state.status == JobStatus::kAborted)
     violate(10, fmt::format("a pod of {} started after Aborted", job.value()));
 }
 
@@ -338,16 +354,17 @@ void Laws::pool_deleted(const model::GkeCluster&, const cloudsim::PoolRequest& r
     const std::optional<WallTime> over =
         status == JobStatus::kAborting ? row->second.aborting_at : row->second.state.finished_at;
     const WallTime now = WallTime{} + now_.time_since_epoch();
-    if (pods > 0 && over &&
+    if (pods > 0 && over && !use->second.begun_after_end.contains(job) &&
         now < *over + std::chrono::seconds(row->second.spec.termination_grace_seconds))
       violate(7, fmt::format("{} was deleted within the grace of {}", request.name.value(),
                              job.value()));
   }
 }
 
-void Laws::reservation_read(const model::Reservation& id, MonoTime asked,
-                            const core::ReservationView& view) {
-  readings_[id] = Reading{asked, view};
+void Laws::core_started() { reads_.clear(); }
+
+void Laws::person_deletes(const cloudsim::Object& workload) {
+  ended_by_itself_.erase(model::JobId(label_of(*workload.labels, model::kJobLabel)));
 }
 
 void Laws::called(std::size_t kind, const std::string& object, MonoTime now) {

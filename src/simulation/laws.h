@@ -27,7 +27,7 @@ class Laws : public Database::Watcher {
   void violate(int law, const std::string& words);
 
   // Database::Watcher: laws 2, 3, 4, 8, 9, 10, 11 as far as rows show them.
-  void job_written(const model::JobRow& before, const model::JobRow& after) override;
+  void job_written(const model::JobState& before, const model::JobRow& after) override;
   void pool_written(const model::PoolRow& row) override;
   void turn_written(const model::TurnRow& row) override;
 
@@ -35,9 +35,10 @@ class Laws : public Database::Watcher {
   void kubernetes_changed(const model::GkeCluster& gke, const cloudsim::Change& change);
   // A deletion of a pool that the cloud accepted: laws 6 (others' pools) and 7.
   void pool_deleted(const model::GkeCluster& gke, const cloudsim::PoolRequest& request);
-  // A reading of a reservation that the core was given: law 9.
-  void reservation_read(const model::Reservation& id, MonoTime asked,
-                        const core::ReservationView& view);
+  // Somebody deletes a Kubernetes Job by hand: its verdict may never be seen.
+  void person_deletes(const cloudsim::Object& workload);
+  // A new process: answers to the last one's calls reach nobody.
+  void core_started();
   // A command as it leaves: intent before effect, nothing on a partial slice or a dying pool.
   void sent(const core::Command& command);
   // What the core was told; only that can be held against it.
@@ -56,18 +57,20 @@ class Laws : public Database::Watcher {
  private:
   struct PoolUse {
     std::map<model::JobId, std::uint32_t> running;  // pods, by job
+    std::set<model::JobId> begun_after_end;         // whose pods began after its end or abort
     std::map<model::NodeName, bool> ready;
     std::optional<MonoTime> all_ready;
   };
   struct Reading {
     MonoTime asked{};
+    MonoTime told{};
     core::ReservationView view;
   };
   void pod_runs(const cloudsim::Object& object);
   void pod_ended(const model::Uid& uid);
   void node_gone(const model::NodeName& node);
   bool takes_idle_pool(const model::JobRow& row) const;
-  void count_waiting(const model::JobRow& before, const model::JobRow& after);
+  void count_waiting(const model::JobState& before, const model::JobRow& after);
 
   model::Installation installation_;
   const Database* database_ = nullptr;
@@ -90,7 +93,8 @@ class Laws : public Database::Watcher {
   std::map<model::JobId, WallTime> ended_by_itself_;  // verdict of a Job that nobody was deleting
   std::map<model::QueueKey, std::set<model::JobId>> acquiring_;
   std::map<model::JobId, model::QueueKey> acquiring_in_;
-  std::map<model::Reservation, Reading> readings_;
+  std::map<model::Reservation, std::vector<Reading>> readings_;  // that the core was told: law 9
+  std::map<std::uint64_t, std::pair<model::Reservation, MonoTime>> reads_;  // by command
   std::set<model::PoolName> judged_claims_;
   std::map<std::pair<std::size_t, std::string>, std::deque<MonoTime>> calls_;
   std::uint32_t terminal_count_ = 0;

@@ -22,13 +22,13 @@ struct Apply {
         "INSERT OR REPLACE INTO pools (name, gke_project, gke_location, gke_name, cluster, "
         "shape_type, shape_topology, supply, reservation_project, reservation_zone, "
         "reservation_name, owner, provision, phase, serves, serves_attempt, intent_at, "
-        "phase_since, accepted_at, usable_until, last_error) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "phase_since, accepted_at, usable_until, last_error, late_create_until) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         row.name, row.gke.project, row.gke.location, row.gke.name, row.cluster, row.shape.type,
         row.shape.topology, model::to_string(row.supply), row.reservation.project,
         row.reservation.zone, row.reservation.name, row.owner, row.provision,
         model::to_string(row.phase), row.serves, row.serves_attempt, row.intent_at, row.phase_since,
-        row.accepted_at, row.usable_until, row.last_error);
+        row.accepted_at, row.usable_until, row.last_error, row.late_create_until);
   }
   void operator()(const model::RemovePool& remove) const {
     connection.run("DELETE FROM pools WHERE name = ?", remove.name);
@@ -37,18 +37,19 @@ struct Apply {
     const model::AttemptRow& row = put.row;
     connection.run(
         "INSERT OR REPLACE INTO attempts (job, number, cluster, pool, uid, intent_at, "
-        "dispatched_at, started_at, ended_at, outcome, exit_code) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "dispatched_at, started_at, ended_at, outcome, exit_code, late_create_until, node_lost) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         row.job, row.number, row.cluster, row.pool, row.uid, row.intent_at, row.dispatched_at,
-        row.started_at, row.ended_at, model::to_string(row.outcome), row.exit_code);
+        row.started_at, row.ended_at, model::to_string(row.outcome), row.exit_code,
+        row.late_create_until, row.node_lost ? 1 : 0);
   }
   void operator()(const model::PutTurn& put) const {
     const model::TurnRow& row = put.row;
     connection.run(
-        "INSERT OR REPLACE INTO turns (cluster, shape_type, shape_topology, actor, turn, job) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO turns (cluster, shape_type, shape_topology, actor, turn, job, at) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
         row.queue.cluster, row.queue.shape.type, row.queue.shape.topology, row.actor, row.turn,
-        row.job);
+        row.job, row.at);
   }
   void operator()(const model::PutBackoff& put) const {
     const model::BackoffRow& row = put.row;
@@ -75,8 +76,8 @@ Result<std::vector<model::PoolRow>> read_pools(Connection& connection) {
   Cursor cursor = connection.query(
       "SELECT name, gke_project, gke_location, gke_name, cluster, shape_type, shape_topology, "
       "supply, reservation_project, reservation_zone, reservation_name, owner, provision, phase, "
-      "serves, serves_attempt, intent_at, phase_since, accepted_at, usable_until, last_error "
-      "FROM pools ORDER BY name");
+      "serves, serves_attempt, intent_at, phase_since, accepted_at, usable_until, last_error, "
+      "late_create_until FROM pools ORDER BY name");
   while (cursor.next()) {
     model::PoolRow row;
     row.name = model::PoolName(cursor.text(0));
@@ -99,20 +100,28 @@ Result<std::vector<model::PoolRow>> read_pools(Connection& connection) {
     row.accepted_at = cursor.maybe_time(18);
     row.usable_until = cursor.maybe_time(19);
     row.last_error = cursor.text(20);
+    row.late_create_until = cursor.maybe_time(21);
     pools.push_back(std::move(row));
   }
   return pools;
 }
 
-Result<std::vector<model::AttemptRow>> read_attempts(Connection& connection) {
+// The controller takes the time out of the row when it has seen that nothing came, or when the job
+// is over. What is older than this belongs to jobs that are long gone.
+constexpr Duration kLateCreatesRead = std::chrono::hours(7 * 24);
+
+Result<std::vector<model::AttemptRow>> read_attempts(Connection& connection, WallTime now) {
   std::vector<model::AttemptRow> attempts;
+  const auto rows_where = [](std::string_view condition) {
+    return fmt::format(
+        "SELECT job, number, cluster, pool, uid, intent_at, dispatched_at, started_at, ended_at, "
+        "outcome, exit_code, late_create_until, node_lost FROM attempts WHERE {}",
+        condition);
+  };
   Cursor cursor = connection.query(
-      "SELECT job, number, cluster, pool, uid, intent_at, dispatched_at, started_at, ended_at, "
-      "outcome, exit_code FROM attempts WHERE outcome = 'open' "
-      "UNION "
-      "SELECT job, number, cluster, pool, uid, intent_at, dispatched_at, started_at, ended_at, "
-      "outcome, exit_code FROM attempts WHERE pool IN (SELECT name FROM pools) "
-      "ORDER BY job, number");
+      rows_where("outcome = 'open'") + " UNION " + rows_where("pool IN (SELECT name FROM pools)") +
+          " UNION " + rows_where("late_create_until > ?") + " ORDER BY job, number",
+      now - kLateCreatesRead);
   while (cursor.next()) {
     model::AttemptRow row;
     row.job = model::JobId(cursor.text(0));
@@ -129,6 +138,8 @@ Result<std::vector<model::AttemptRow>> read_attempts(Connection& connection) {
     row.outcome = *outcome;
     if (const auto code = cursor.maybe_integer(10))
       row.exit_code = static_cast<std::int32_t>(*code);
+    row.late_create_until = cursor.maybe_time(11);
+    row.node_lost = cursor.integer(12) != 0;
     attempts.push_back(std::move(row));
   }
   return attempts;
@@ -161,18 +172,18 @@ Result<std::monostate> write_state(Connection& connection, std::uint64_t term, s
   return checked;
 }
 
-Result<model::OwnState> read_state(Connection& connection) {
+Result<model::OwnState> read_state(Connection& connection, WallTime now) {
   model::OwnState state;
   FALCON_TRY(pools, read_pools(connection));
-  FALCON_TRY(attempts, read_attempts(connection));
+  FALCON_TRY(attempts, read_attempts(connection, now));
   state.pools = std::move(pools);
   state.attempts = std::move(attempts);
   Cursor turns = connection.query(
-      "SELECT cluster, shape_type, shape_topology, actor, turn, job FROM turns "
+      "SELECT cluster, shape_type, shape_topology, actor, turn, job, at FROM turns "
       "ORDER BY cluster, shape_type, shape_topology, actor");
   while (turns.next())
     state.turns.push_back({queue_key(turns), model::Actor(turns.text(3)), turns.natural(4),
-                           model::JobId(turns.text(5))});
+                           model::JobId(turns.text(5)), turns.time(6)});
   Cursor backoffs =
       connection.query("SELECT job, failures, not_before, words FROM backoffs ORDER BY job");
   while (backoffs.next())

@@ -16,7 +16,7 @@ namespace falcon::store {
 
 Result<std::monostate> write_state(Connection& connection, std::uint64_t term, std::uint64_t number,
                                    const std::vector<model::StateChange>& changes);
-Result<model::OwnState> read_state(Connection& connection);
+Result<model::OwnState> read_state(Connection& connection, WallTime now);
 Result<std::monostate> publish_queue(Connection& connection, std::uint64_t term,
                                      const model::QueueOrder& order, WallTime now);
 Result<std::vector<Store::PublishedQueue>> read_queues(Connection& connection);

@@ -169,7 +169,16 @@ CREATE TABLE changes (
 );
 )sql";
 
-constexpr std::array kSteps{kFirst};
+// What a restart must still know of calls whose answers were lost, and when a turn was taken.
+constexpr const char* kLateCalls = R"sql(
+ALTER TABLE pools ADD COLUMN late_create_until INTEGER;
+ALTER TABLE attempts ADD COLUMN late_create_until INTEGER;
+ALTER TABLE attempts ADD COLUMN node_lost INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE turns ADD COLUMN at INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX attempts_late ON attempts (late_create_until) WHERE late_create_until IS NOT NULL;
+)sql";
+
+constexpr std::array kSteps{kFirst, kLateCalls};
 
 Error invalid(std::string what) { return {ErrorKind::kInvalid, std::move(what)}; }
 

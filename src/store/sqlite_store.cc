@@ -170,7 +170,7 @@ class SqliteStore final : public Store {
         [&](Connection& open) { return store::write_state(open, term, number, changes); });
   }
   Result<model::OwnState> own_state() override {
-    return readers_.read([](Connection& open) { return read_state(open); });
+    return readers_.read([this](Connection& open) { return read_state(open, now()); });
   }
   Result<std::monostate> publish_queue(std::uint64_t term,
                                        const model::QueueOrder& order) override {

@@ -186,6 +186,16 @@ std::uint32_t Fields::small_count(std::string_view name) {
   return static_cast<std::uint32_t>(number(name, 0, 0, std::numeric_limits<std::uint32_t>::max()));
 }
 
+bool Fields::flag(std::string_view name) {
+  const boost::json::value* value = take(name);
+  if (value == nullptr) return false;
+  if (!value->is_bool()) {
+    complain(name, "is not true or false");
+    return false;
+  }
+  return value->get_bool();
+}
+
 std::optional<std::int32_t> Fields::maybe_number(std::string_view name) {
   if (take(name, true) == nullptr) return std::nullopt;
   return static_cast<std::int32_t>(number(name, 0, std::numeric_limits<std::int32_t>::min(),

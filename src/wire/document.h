@@ -37,6 +37,7 @@ class Fields {
                       std::int64_t high);
   std::uint64_t count(std::string_view name);                       // required, 0 to 2^63-1
   std::uint32_t small_count(std::string_view name);                 // 0 to 2^32-1, missing: 0
+  bool flag(std::string_view name);                                 // true or false, missing: false
   std::optional<std::int32_t> maybe_number(std::string_view name);  // null is fine
   std::optional<WallTime> maybe_time(std::string_view name);        // null is fine
   WallTime required_time(std::string_view name);

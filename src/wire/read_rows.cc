@@ -206,6 +206,7 @@ model::PoolRow read_pool(Fields& fields) {
   row.phase_since = fields.required_time("phase_since");
   row.accepted_at = fields.maybe_time("accepted_at");
   row.usable_until = fields.maybe_time("usable_until");
+  row.late_create_until = fields.maybe_time("late_create_until");
   row.last_error = fields.text("last_error");
   return row;
 }
@@ -224,6 +225,8 @@ model::AttemptRow read_attempt(Fields& fields) {
   row.outcome =
       fields.word("outcome", model::attempt_outcome_from_string, model::kAllAttemptOutcomes);
   row.exit_code = fields.maybe_number("exit_code");
+  row.late_create_until = fields.maybe_time("late_create_until");
+  row.node_lost = fields.flag("node_lost");
   return row;
 }
 
@@ -240,6 +243,7 @@ model::TurnRow read_turn(Fields& fields) {
   row.actor = model::Actor(fields.required_text("actor"));
   row.turn = fields.count("turn");
   row.job = model::JobId(fields.text("job"));
+  row.at = fields.required_time("at");
   return row;
 }
 

@@ -116,6 +116,7 @@ json::object pool_object(const model::PoolRow& row) {
   object["phase_since"] = to_rfc3339(row.phase_since);
   object["accepted_at"] = time_value(row.accepted_at);
   object["usable_until"] = time_value(row.usable_until);
+  object["late_create_until"] = time_value(row.late_create_until);
   object["last_error"] = row.last_error;
   return object;
 }
@@ -131,7 +132,9 @@ json::object attempt_object(const model::AttemptRow& row) {
                       {"started_at", time_value(row.started_at)},
                       {"ended_at", time_value(row.ended_at)},
                       {"outcome", to_string(row.outcome)},
-                      {"exit_code", code_value(row.exit_code)}};
+                      {"exit_code", code_value(row.exit_code)},
+                      {"late_create_until", time_value(row.late_create_until)},
+                      {"node_lost", row.node_lost}};
 }
 
 json::object turn_object(const model::TurnRow& row) {
@@ -140,6 +143,7 @@ json::object turn_object(const model::TurnRow& row) {
   object["actor"] = row.actor.value();
   object["turn"] = row.turn;
   object["job"] = row.job.value();
+  object["at"] = to_rfc3339(row.at);
   return object;
 }
 
