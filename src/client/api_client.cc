@@ -213,7 +213,7 @@ http::Client::StreamId ApiClient::watch(std::uint64_t since, WatchHandler handle
     }
     state->rest.erase(0, begin);
     if (state->rest.size() > kLineBytesMax)
-      give_up(Error{ErrorKind::kUnknownOutcome, "a line of the watch is too long"});
+      give_up(Error{ErrorKind::kInternal, "a line of the watch is too long"});
   };
   stream.on_end = [state](std::optional<Error> error) {
     state->handler.on_end(state->error ? state->error : std::move(error));

@@ -38,7 +38,8 @@ class ApiClient {
 
   struct WatchHandler {
     std::function<void(wire::WatchLine)> on_line;
-    // Once, and last. kNotFound: too old, list again.
+    // Once, and last. kNotFound: too old, list again; kInternal: a line cannot be read, and will
+    // not be the next time: list again, too.
     std::function<void(std::optional<Error>)> on_end;
   };
   http::Client::StreamId watch(std::uint64_t since, WatchHandler handler);
