@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "controller/test_cloud.h"
+#include "controller/cloud_fixture_test.h"
 #include "http/server.h"
 #include "wire/wire.h"
 

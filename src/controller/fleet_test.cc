@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <future>
 
-#include "controller/test_cloud.h"
+#include "controller/cloud_fixture_test.h"
 
 namespace falcon::controller {
 namespace {
