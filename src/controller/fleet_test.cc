@@ -74,12 +74,12 @@ class FleetTest : public testing::Test {
   FakeKubernetes elsewhere_;
   Loop loop_{[] {}};
   http::Timers timers_;
-  http::Client http_;
   gke::TokenSource tokens_{http_, google_.url()};
   std::optional<gke::Gke> gke_;
   Watched told_;
   std::vector<std::string> heard_;
   std::optional<Fleet> fleet_;  // the loop's thread only
+  http::Client http_;           // ends first: its last callbacks use the others
 };
 
 TEST_F(FleetTest, ADisconnectedClusterIsLetGoAndConnectedAgain) {
