@@ -124,7 +124,8 @@ void ApiClient::open_jobs(On<wire::JobListRead> done) {
   open_jobs_page({}, std::make_shared<wire::JobListRead>(), std::move(done));
 }
 
-void ApiClient::open_jobs_page(const std::string& token, std::shared_ptr<wire::JobListRead> so_far,
+void ApiClient::open_jobs_page(const std::string& token,
+                               const std::shared_ptr<wire::JobListRead>& so_far,
                                On<wire::JobListRead> done) {
   std::string path = "/v1/jobs?open=true&limit=1000";
   const bool first = token.empty();

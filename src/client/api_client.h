@@ -49,7 +49,7 @@ class ApiClient {
   http::Request request(std::string method, const std::string& path, std::string body) const;
   void call(std::string method, const std::string& path, std::string body,
             std::function<void(Result<std::string>)> done);
-  void open_jobs_page(const std::string& token, std::shared_ptr<wire::JobListRead> so_far,
+  void open_jobs_page(const std::string& token, const std::shared_ptr<wire::JobListRead>& so_far,
                       On<wire::JobListRead> done);
 
   http::Client& client_;

@@ -91,7 +91,8 @@ class Controller::Shell {
     loop_.post([this, &released] {
       drop_core("stopping");
       if (term_ == 0) return released.set_value();
-      api_.release_term(term_, [&released](Result<std::monostate>) { released.set_value(); });
+      api_.release_term(term_,
+                        [&released](const Result<std::monostate>&) { released.set_value(); });
     });
     const bool in_time = done.wait_for(kReleaseWait) == std::future_status::ready;
     loop_.stop();

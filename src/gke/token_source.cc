@@ -49,14 +49,14 @@ TokenSource::TokenSource(http::Client& client, std::string metadata_url,
       url_(std::move(metadata_url) + "/computeMetadata/v1/instance/service-accounts/default/token"),
       now_(now ? std::move(now) : Clock::now) {}
 
-void TokenSource::get(OnToken on_token) {
+void TokenSource::get(const OnToken& on_token) {
   std::string token;
   bool renew = false;
   {
     const std::lock_guard lock(mutex_);
     const Clock::time_point now = now_();
     if (now < ends_) token = token_;
-    if (token.empty()) waiting_.push_back(std::move(on_token));
+    if (token.empty()) waiting_.push_back(on_token);
     renew = !fetching_ && (token.empty() || now >= renew_at_);
     if (renew) fetching_ = true;
   }
@@ -76,10 +76,10 @@ void TokenSource::fetch() {
   request.timeout = Duration(5'000);
   request.body_bytes_max = 1U << 20U;
   client_.send(std::move(request),
-               [this](Result<http::Response> answer) { fetched(std::move(answer)); });
+               [this](const Result<http::Response>& answer) { fetched(answer); });
 }
 
-void TokenSource::fetched(Result<http::Response> answer) {
+void TokenSource::fetched(const Result<http::Response>& answer) {
   const Result<Token> token = read_token(answer);
   std::vector<OnToken> waiting;
   {

@@ -25,13 +25,13 @@ class TokenSource {
               std::function<Clock::time_point()> now = {});
 
   using OnToken = std::function<void(Result<std::string>)>;
-  void get(OnToken on_token);
+  void get(const OnToken& on_token);
   // A server answered 401 to this token: the next get() fetches a new one.
   void refuse(const std::string& token);
 
  private:
   void fetch();
-  void fetched(Result<http::Response> answer);
+  void fetched(const Result<http::Response>& answer);
 
   http::Client& client_;
   std::string url_;
