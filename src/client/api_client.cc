@@ -124,7 +124,8 @@ void ApiClient::open_jobs(On<wire::JobListRead> done) {
   open_jobs_page({}, std::make_shared<wire::JobListRead>(), std::move(done));
 }
 
-void ApiClient::open_jobs_page(const std::string& token, std::shared_ptr<wire::JobListRead> so_far,
+void ApiClient::open_jobs_page(const std::string& token,
+                               const std::shared_ptr<wire::JobListRead>& so_far,
                                On<wire::JobListRead> done) {
   std::string path = "/v1/jobs?open=true&limit=1000";
   const bool first = token.empty();
@@ -213,7 +214,7 @@ http::Client::StreamId ApiClient::watch(std::uint64_t since, WatchHandler handle
     }
     state->rest.erase(0, begin);
     if (state->rest.size() > kLineBytesMax)
-      give_up(Error{ErrorKind::kUnknownOutcome, "a line of the watch is too long"});
+      give_up(Error{ErrorKind::kInternal, "a line of the watch is too long"});
   };
   stream.on_end = [state](std::optional<Error> error) {
     state->handler.on_end(state->error ? state->error : std::move(error));

@@ -38,7 +38,8 @@ class ApiClient {
 
   struct WatchHandler {
     std::function<void(wire::WatchLine)> on_line;
-    // Once, and last. kNotFound: too old, list again.
+    // Once, and last. kNotFound: too old, list again; kInternal: a line cannot be read, and will
+    // not be the next time: list again, too.
     std::function<void(std::optional<Error>)> on_end;
   };
   http::Client::StreamId watch(std::uint64_t since, WatchHandler handler);
@@ -48,7 +49,7 @@ class ApiClient {
   http::Request request(std::string method, const std::string& path, std::string body) const;
   void call(std::string method, const std::string& path, std::string body,
             std::function<void(Result<std::string>)> done);
-  void open_jobs_page(const std::string& token, std::shared_ptr<wire::JobListRead> so_far,
+  void open_jobs_page(const std::string& token, const std::shared_ptr<wire::JobListRead>& so_far,
                       On<wire::JobListRead> done);
 
   http::Client& client_;

@@ -4,6 +4,7 @@
 #include <openssl/rand.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -29,6 +30,9 @@ using Steady = std::chrono::steady_clock;
 constexpr Duration kCallDeadline{10'000};
 constexpr Duration kRenewInterval{3'000};
 constexpr Duration kRetryInterval{1'000};
+constexpr Duration kRetryCap{30'000};
+constexpr Duration kOutageRetryCap{5'000};  // it ends by itself, and jobs wait for that
+constexpr Duration kGoodWatch{30'000};      // one that lasted ends a row of failures
 constexpr Duration kClockInterval{60'000};
 constexpr Duration kClockSkewMax{30'000};
 constexpr Duration kReleaseWait{2'000};
@@ -87,7 +91,8 @@ class Controller::Shell {
     loop_.post([this, &released] {
       drop_core("stopping");
       if (term_ == 0) return released.set_value();
-      api_.release_term(term_, [&released](Result<std::monostate>) { released.set_value(); });
+      api_.release_term(term_,
+                        [&released](const Result<std::monostate>&) { released.set_value(); });
     });
     const bool in_time = done.wait_for(kReleaseWait) == std::future_status::ready;
     loop_.stop();
@@ -177,11 +182,8 @@ class Controller::Shell {
     loop_.wake_at(Loop::Clock::time_point::max());
     if (watch_ != 0) api_.close(watch_);
     watch_ = 0;
-    // A new core needs to be told everything: its own fleet lists afresh.
-    if (fleet_) {
-      fleet_->stop();
-      retired_.push_back(std::move(fleet_));
-    }
+    fleet_.reset();  // a new core needs to be told everything: its own fleet lists afresh
+    failures_.clear();
   }
 
   // --- filling a new core ----------------------------------------------------------------------
@@ -199,18 +201,26 @@ class Controller::Shell {
     load_state();
   }
 
+  // Does it once more, ever slower while it fails; each cause is told once.
   void again(const std::string& what, const Error& error, std::function<void()> call) {
-    spdlog::warn("{}: {}", what, error.what);
     if (error.kind == ErrorKind::kFenced) return lose(error.what);
-    later(kRetryInterval, [epoch = epoch_, this, call = std::move(call)] {
+    Failures& failures = failures_[what];
+    if (failures.told != error.what) spdlog::warn("{}: {}", what, error.what);
+    failures.told = error.what;
+    const Duration cap = error.kind == ErrorKind::kInternal ? kRetryCap : kOutageRetryCap;
+    const Duration delay = std::min(kRetryInterval * (1 << std::min(failures.count, 5U)), cap);
+    ++failures.count;
+    later(delay, [epoch = epoch_, this, call = std::move(call)] {
       if (epoch == epoch_) call();
     });
   }
+  void succeeded(const std::string& what) { failures_.erase(what); }
 
   void load_state() {
     api_.own_state(on_loop<model::OwnState>([this](Result<model::OwnState> state) {
-      if (!state)
-        return again("reading Falcon's own state", state.error(), [this] { load_state(); });
+      static const std::string kWhat = "reading Falcon's own state";
+      if (!state) return again(kWhat, state.error(), [this] { load_state(); });
+      succeeded(kWhat);
       feed(*std::move(state));
       if (core_) load_clusters();
     }));
@@ -218,7 +228,9 @@ class Controller::Shell {
 
   void load_clusters() {
     api_.clusters(on_loop<wire::ClusterListRead>([this](Result<wire::ClusterListRead> list) {
-      if (!list) return again("listing clusters", list.error(), [this] { load_clusters(); });
+      static const std::string kWhat = "listing clusters";
+      if (!list) return again(kWhat, list.error(), [this] { load_clusters(); });
+      succeeded(kWhat);
       sequence_ = list->sequence;
       std::set<model::ClusterId> gone;
       for (const auto& [id, row] : clusters_) gone.insert(id);
@@ -227,10 +239,7 @@ class Controller::Shell {
         take_cluster(row);
         if (!core_) return;  // the lease ran out meanwhile: the next term lists again
       }
-      for (const model::ClusterId& id : gone) {
-        clusters_.erase(id);
-        feed(core::ClusterVanished{id});
-      }
+      for (const model::ClusterId& id : gone) lose_cluster(id);
       feed(core::ClustersListed{});
       if (core_) load_jobs();
     }));
@@ -238,12 +247,19 @@ class Controller::Shell {
 
   void load_jobs() {
     api_.open_jobs(on_loop<wire::JobListRead>([this](Result<wire::JobListRead> list) {
-      if (!list) return again("listing jobs", list.error(), [this] { load_jobs(); });
+      static const std::string kWhat = "listing jobs";
+      if (!list) return again(kWhat, list.error(), [this] { load_jobs(); });
+      succeeded(kWhat);
       sequence_ = std::min(sequence_, list->sequence);
       std::set<model::JobId> missing = known_jobs_;
       for (wire::JobRead& item : list->items) {
         missing.erase(item.row.id);
         take_job(std::move(item.row));
+      }
+      for (const auto& row : list->unreadable) {
+        missing.erase(row.id);  // it is there
+        if (unreadable_.insert(row.id).second)
+          spdlog::error("job {}: {}", row.id.value(), row.what);
       }
       for (const model::JobId& id : missing) look_for_job(id);
       feed(core::JobsListed{});
@@ -254,10 +270,11 @@ class Controller::Shell {
   // Open before, not in a new list: it may have ended, or its row may be gone.
   void look_for_job(const model::JobId& id) {
     api_.job(id, on_loop<model::JobRow>([this, id](Result<model::JobRow> row) {
+               const std::string what = "reading job " + id.value();
+               if (!row && row.error().kind != ErrorKind::kNotFound)
+                 return again(what, row.error(), [this, id] { look_for_job(id); });
+               succeeded(what);
                if (row) return take_job(*std::move(row));
-               if (row.error().kind != ErrorKind::kNotFound)
-                 return again("reading job " + id.value(), row.error(),
-                              [this, id] { look_for_job(id); });
                known_jobs_.erase(id);
                feed(core::JobVanished{id});
              }));
@@ -268,8 +285,31 @@ class Controller::Shell {
     if (!fleet_)
       fleet_ = std::make_unique<Fleet>(loop_, *http_, *timers_, tokens_, gke(), installation_,
                                        [this](const core::Event& event) { feed(event); });
-    if (row.status != model::ClusterStatus::kOffline) fleet_->connect(model::gke_cluster_of(row));
+    connect_or_not(model::gke_cluster_of(row));
     feed(core::ClusterObserved{row});
+  }
+
+  void lose_cluster(const model::ClusterId& id) {
+    const auto found = clusters_.find(id);
+    if (found != clusters_.end()) {
+      const model::GkeCluster gke = model::gke_cluster_of(found->second);
+      clusters_.erase(found);
+      connect_or_not(gke);
+    }
+    feed(core::ClusterVanished{id});
+  }
+
+  // Several rows may be of one GKE cluster; one that is not offline is enough.
+  void connect_or_not(const model::GkeCluster& gke) {
+    if (!fleet_) return;
+    const bool wanted = std::ranges::any_of(clusters_, [&](const auto& entry) {
+      return entry.second.status != model::ClusterStatus::kOffline &&
+             model::gke_cluster_of(entry.second) == gke;
+    });
+    if (wanted)
+      fleet_->connect(gke);
+    else
+      fleet_->disconnect(gke);
   }
 
   void take_job(model::JobRow row) {
@@ -277,6 +317,7 @@ class Controller::Shell {
       known_jobs_.erase(row.id);
     else
       known_jobs_.insert(row.id);
+    unreadable_.erase(row.id);
     feed(core::JobObserved{std::move(row)});
   }
 
@@ -293,6 +334,7 @@ class Controller::Shell {
         if (epoch == epoch_) watch_ended(error);
       });
     };
+    watch_opened_ = Steady::now();
     watch_ = api_.watch(sequence_, std::move(handler));
   }
 
@@ -308,12 +350,10 @@ class Controller::Shell {
         }
         return;
       case wire::WatchLine::Kind::kCluster:
-        if (line.removed) {
-          clusters_.erase(line.cluster.id);
-          feed(core::ClusterVanished{line.cluster.id});
-        } else {
+        if (line.removed)
+          lose_cluster(line.cluster.id);
+        else
           take_cluster(line.cluster);
-        }
         return;
       case wire::WatchLine::Kind::kBookmark:
       case wire::WatchLine::Kind::kUnknown:
@@ -322,14 +362,18 @@ class Controller::Shell {
   }
 
   void watch_ended(const std::optional<Error>& error) {
+    static const std::string kWhat = "watching jobs and clusters";
     watch_ = 0;
+    if (Steady::now() - watch_opened_ >= kGoodWatch) succeeded(kWhat);
     if (error && error->kind == ErrorKind::kNotFound) {
       spdlog::info("the watch is too old; listing again");
       return load_clusters();
     }
-    later(kRetryInterval, [this, epoch = epoch_] {
-      if (epoch == epoch_) open_watch();
-    });
+    // A line that cannot be read stands in every watch from here on; a list goes past it.
+    if (error && error->kind == ErrorKind::kInternal)
+      return again(kWhat, *error, [this] { load_clusters(); });
+    again(kWhat, error.value_or(Error{ErrorKind::kUnavailable, "the API server ended the watch"}),
+          [this] { open_watch(); });
   }
 
   void compare_clocks(const std::string& server_now) {
@@ -499,7 +543,6 @@ class Controller::Shell {
   std::unique_ptr<gke::Gke> gke_;
   Loop loop_;
   std::unique_ptr<Fleet> fleet_;
-  std::vector<std::unique_ptr<Fleet>> retired_;  // calls under way may still refer to them
 
   // On the loop's thread.
   std::unique_ptr<core::Core> core_;
@@ -510,8 +553,15 @@ class Controller::Shell {
   model::Installation installation_;
   std::uint64_t sequence_ = 0;
   http::Client::StreamId watch_ = 0;
+  Steady::time_point watch_opened_{};
   std::map<model::ClusterId, model::ClusterRow> clusters_;
   std::set<model::JobId> known_jobs_;
+  std::set<model::JobId> unreadable_;  // that were told
+  struct Failures {
+    std::uint32_t count = 0;  // in a row
+    std::string told;
+  };
+  std::map<std::string, Failures> failures_;  // by what fails
   bool clock_trusted_ = false;
   std::string last_trouble_;
 

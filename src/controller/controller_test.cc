@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "controller/cloud_fixture_test.h"
 #include "http/server.h"
 #include "wire/wire.h"
 
@@ -26,6 +27,14 @@ std::string job_json(std::string_view id, int version) {
       id, version);
 }
 
+std::string cluster_json(std::string_view id, std::string_view tpu_type, std::string_view status) {
+  return fmt::format(
+      R"({{"id":"{}","name":"c","project":"p","location":"us-east5","zone":"us-east5-b",)"
+      R"("tpu_type":"{}","gcs_bucket":"b","status":"{}","created_at":"2026-12-01T08:30:00Z",)"
+      R"("version":1}})",
+      id, tpu_type, status);
+}
+
 std::string problem(int status, std::string_view code) {
   return fmt::format(R"({{"status":{},"title":"T","code":"{}","detail":"words"}})", status, code);
 }
@@ -35,7 +44,7 @@ WallTime now() {
       std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()));
 }
 
-// An API server of an installation without clusters, which notes all that it is asked.
+// An API server that notes all that it is asked.
 class FakeApi {
  public:
   struct Call {
@@ -88,6 +97,8 @@ class FakeApi {
   std::string own_term() const { return "/v1/terms/" + std::to_string(term_); }
 
   std::vector<std::string> jobs;  // of the list of open ones
+  std::string clusters;           // items of their list
+  std::string unreadable;         // items that the list of jobs names
   std::uint64_t jobs_sequence = 40;
   std::uint64_t clusters_sequence = 41;
   bool other_leads = false;  // terms are refused
@@ -122,12 +133,13 @@ class FakeApi {
     if (target == "/v1/state" && request.method == "GET")
       return {200, R"({"pools":[],"attempts":[],"turns":[],"backoffs":[]})"};
     if (target == "/v1/clusters")
-      return {200, fmt::format(R"({{"items":[],"sequence":{}}})", clusters_sequence)};
+      return {200, fmt::format(R"({{"items":[{}],"sequence":{}}})", clusters, clusters_sequence)};
     if (target.starts_with("/v1/jobs?")) {
       std::string items;
       for (const std::string& job : jobs) items += (items.empty() ? "" : ",") + job;
-      return {200, fmt::format(R"({{"items":[{}],"next_page_token":"","sequence":{}}})", items,
-                               jobs_sequence)};
+      return {200, fmt::format(R"({{"items":[{}],"next_page_token":"","sequence":{},)"
+                               R"("unreadable":[{}]}})",
+                               items, jobs_sequence, unreadable)};
     }
     if (target.starts_with("/v1/watch")) {
       watch_too_old = false;
@@ -149,9 +161,9 @@ class FakeApi {
 
 class ControllerTest : public testing::Test {
  protected:
-  void start(std::int64_t lease_seconds = 20) {
+  void start(std::int64_t lease_seconds = 20, const std::string& google = "http://127.0.0.1:1") {
     controller_ = std::make_unique<Controller>(
-        ControllerSettings{api_.url(), "secret", "http://127.0.0.1:1", "here", lease_seconds});
+        ControllerSettings{api_.url(), "secret", google, "here", lease_seconds});
     controller_->start();
   }
   FakeApi api_;
@@ -267,6 +279,78 @@ TEST_F(ControllerTest, AJobThatALaterListLacksIsLookedFor) {
     api_.cut_watch();
   });
   EXPECT_TRUE(api_.wait_for("GET", "/v1/jobs/j-1"));
+}
+
+// It stands in every watch from that place on: a list goes past it.
+TEST_F(ControllerTest, AWatchThatCannotBeReadListsAgainAndGoesOnBehindIt) {
+  start();
+  ASSERT_TRUE(api_.wait([&] { return api_.watched(); }));
+  api_.with([&] {
+    api_.jobs_sequence = 51;
+    api_.clusters_sequence = 51;
+    api_.say(R"({"sequence":50,"kind":"job","change":"put","object":{"id":7}})");
+  });
+  EXPECT_TRUE(api_.wait_for("GET", "/v1/watch?since=51"));
+  EXPECT_EQ(api_.with([&] { return api_.count("GET", "/v1/watch?since=40"); }), 1);
+}
+
+// A row that the server cannot read is there: it has not vanished, and nobody asks for it again.
+TEST_F(ControllerTest, AJobThatTheListNamesAsUnreadableIsNotLookedFor) {
+  api_.jobs = {job_json("j-1", 5), job_json("j-2", 5)};
+  start();
+  ASSERT_TRUE(api_.wait([&] { return api_.watched(); }));
+  api_.with([&] {
+    api_.jobs.clear();
+    api_.unreadable = R"({"id":"j-1","what":"status Dreaming"})";
+    api_.watch_too_old = true;
+    api_.cut_watch();
+  });
+  ASSERT_TRUE(api_.wait_for("GET", "/v1/jobs/j-2"));
+  ASSERT_TRUE(api_.wait([&] { return api_.watched(); }));
+  EXPECT_EQ(api_.with([&] { return api_.count("GET", "/v1/jobs/j-1"); }), 0);
+}
+
+class ControllerClusterTest : public ControllerTest {
+ protected:
+  void SetUp() override {
+    google_.with([&] {
+      return google_.places.emplace(
+          "c", FakeGoogle::Place{kubernetes_.endpoint(), kubernetes_.ca_pem()});
+    });
+    api_.clusters =
+        cluster_json("one", "v6e", "active") + "," + cluster_json("two", "v5e", "active");
+    start(20, google_.url());
+    ASSERT_TRUE(api_.wait([&] { return api_.watched(); }));
+    ASSERT_TRUE(watches(3));
+  }
+  bool watches(int count) {
+    return kubernetes_.wait([&] { return kubernetes_.watches == count; });
+  }
+  void say(std::uint64_t sequence, std::string_view change, const std::string& cluster) {
+    api_.with([&] {
+      api_.say(fmt::format(R"({{"sequence":{},"kind":"cluster","change":"{}","object":{}}})",
+                           sequence, change, cluster));
+    });
+  }
+  void TearDown() override { controller_.reset(); }  // before what it calls
+
+  FakeKubernetes kubernetes_;
+  FakeGoogle google_;
+};
+
+TEST_F(ControllerClusterTest, AClusterIsWatchedWhileAnyOfItsRowsIsNotOffline) {
+  say(50, "put", cluster_json("one", "v6e", "offline"));
+  say(51, "put", cluster_json("two", "v5e", "maintenance"));
+  say(52, "put", cluster_json("two", "v5e", "offline"));
+  ASSERT_TRUE(watches(0));
+  say(53, "put", cluster_json("two", "v5e", "active"));
+  EXPECT_TRUE(watches(3));
+}
+
+TEST_F(ControllerClusterTest, AClusterWhoseRowsAreRemovedIsLetGo) {
+  say(50, "delete", R"({"id":"one"})");
+  say(51, "delete", R"({"id":"two"})");
+  EXPECT_TRUE(watches(0));
 }
 
 }  // namespace

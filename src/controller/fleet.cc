@@ -7,25 +7,43 @@
 namespace falcon::controller {
 namespace {
 
-constexpr Duration kCheckInterval{20'000};
+constexpr Duration kRetryBase{1'000};
 constexpr Duration kRetryCap{30'000};
 
 }  // namespace
 
 Fleet::Fleet(Loop& loop, http::Client& http, http::Timers& timers, gke::TokenSource& tokens,
-             gke::Gke& gke, model::Installation installation, OnEvent on_event)
+             gke::Gke& gke, model::Installation installation, OnEvent on_event,
+             FleetSettings settings)
     : loop_(loop),
       http_(http),
       timers_(timers),
       tokens_(tokens),
       gke_(gke),
       installation_(std::move(installation)),
-      on_event_(std::move(on_event)) {}
+      on_event_(std::make_shared<const OnEvent>(std::move(on_event))),
+      settings_(settings) {}
+
+Fleet::~Fleet() = default;
 
 void Fleet::connect(const model::GkeCluster& key) {
-  if (stopped_ || links_.contains(key)) return;
-  links_[key];
-  discover(key);
+  Link& link = links_[key];
+  if (link.number != 0) return;
+  link.number = next_number_++;
+  discover(key, link);
+}
+
+void Fleet::disconnect(const model::GkeCluster& key) {
+  const auto found = links_.find(key);
+  if (found == links_.end() || found->second.number == 0) return;
+  Link gone = std::move(found->second);
+  found->second = Link{};
+  found->second.before = std::move(gone.before);
+  if (!gone.informer) return;  // it was never found: the core was told nothing
+  gone.informer->stop();
+  found->second.before = std::move(gone.informer);
+  spdlog::info("cluster {}: disconnected", key.name);
+  post([call = on_event_, key] { (*call)(core::KubernetesSynced{key, false}); });
 }
 
 kube::Kubernetes* Fleet::kubernetes(const model::GkeCluster& key) {
@@ -33,70 +51,95 @@ kube::Kubernetes* Fleet::kubernetes(const model::GkeCluster& key) {
   return found == links_.end() ? nullptr : found->second.kubernetes.get();
 }
 
-void Fleet::stop() {
-  stopped_ = true;
-  for (auto& [key, link] : links_)
-    if (link.informer) link.informer->stop();
-}
-
-void Fleet::later(Duration delay, std::function<void()> call) {
-  timers_.after(delay, [this, call = std::move(call)] { loop_.post(call); });
-}
-
-void Fleet::discover(const model::GkeCluster& key) {
-  if (stopped_) return;
-  gke_.control_plane(key, [this, key](Result<gke::ControlPlane> plane) {
-    loop_.post([this, key, plane = std::move(plane)] { discovered(key, plane); });
+// From any thread while this object lives; run on the loop's, where this object also ends.
+void Fleet::post(std::function<void()> call) {
+  loop_.post([alive = std::weak_ptr(alive_), call = std::move(call)] {
+    if (!alive.expired()) call();
   });
 }
 
-void Fleet::discovered(const model::GkeCluster& key, Result<gke::ControlPlane> plane) {
-  if (stopped_) return;
-  Link& link = links_.at(key);
-  if (!plane) {
-    const Duration delay =
-        std::min(Duration(1'000) * (1 << std::min(link.failures, 5U)), kRetryCap);
-    ++link.failures;
-    spdlog::warn("cluster {}: its control plane is not to be found: {}", key.name,
-                 plane.error().what);
-    later(delay, [this, key] { discover(key); });
-    return;
-  }
-  link.failures = 0;
-  const bool moved =
-      link.kubernetes && (link.plane.url != plane->url || link.plane.ca_pem != plane->ca_pem);
-  if (!link.kubernetes || moved) {
-    Link fresh;
-    fresh.plane = *plane;
-    fresh.kubernetes = std::make_unique<kube::Kubernetes>(http_, tokens_, *plane);
-    fresh.informer = std::make_unique<kube::Informer>(
-        *fresh.kubernetes, timers_, key, installation_, [this](core::Event event) {
-          loop_.post([this, event = std::move(event)] {
-            if (!stopped_) on_event_(event);
-          });
-        });
-    if (link.informer) {
-      link.informer->stop();
-      fresh.informer->inherit(*link.informer);
-      retired_.push_back(std::move(link));
-    }
-    link = std::move(fresh);
-    link.informer->start();
-    spdlog::info("cluster {}: Kubernetes at {}", key.name, plane->url);
-  }
-  later(kCheckInterval, [this, key] { check(key); });
+Fleet::Link* Fleet::link_of(const model::GkeCluster& key, std::uint64_t number) {
+  const auto found = links_.find(key);
+  return found == links_.end() || found->second.number != number ? nullptr : &found->second;
 }
 
-void Fleet::check(const model::GkeCluster& key) {
-  if (stopped_) return;
-  Link& link = links_.at(key);
+void Fleet::later(Duration delay, const model::GkeCluster& key, std::uint64_t number, Step step) {
+  timers_.after(delay, [&loop = loop_, alive = std::weak_ptr(alive_), this, key, number, step] {
+    loop.post([alive, this, key, number, step] {
+      if (alive.expired()) return;
+      if (Link* link = link_of(key, number)) (this->*step)(key, *link);
+    });
+  });
+}
+
+void Fleet::discover(const model::GkeCluster& key, Link& link) {
+  gke_.control_plane(key, [&loop = loop_, alive = std::weak_ptr(alive_), this, key,
+                           number = link.number](Result<gke::ControlPlane> plane) {
+    loop.post([alive, this, key, number, plane = std::move(plane)] {
+      if (alive.expired()) return;
+      if (Link* wanted = link_of(key, number)) discovered(key, *wanted, plane);
+    });
+  });
+}
+
+void Fleet::discovered(const model::GkeCluster& key, Link& link,
+                       const Result<gke::ControlPlane>& plane) {
+  if (!plane) {
+    const Duration delay = std::min(kRetryBase * (1 << std::min(link.failures, 5U)), kRetryCap);
+    ++link.failures;
+    tell(key, link, "its control plane is not to be found: " + plane.error().what);
+    return later(delay, key, link.number, &Fleet::discover);
+  }
+  link.failures = 0;
+  link.checks = 0;
+  const bool moved = link.plane.url != plane->url || link.plane.ca_pem != plane->ca_pem;
+  if (!link.kubernetes || moved) {
+    link.plane = *plane;
+    open(key, link);
+  }
+  later(settings_.check_interval, key, link.number, &Fleet::check);
+}
+
+// Calls under way keep the Kubernetes that they were made with.
+void Fleet::open(const model::GkeCluster& key, Link& link) {
+  if (link.informer) {
+    link.informer->stop();
+    link.before = std::move(link.informer);
+  }
+  link.troubled = 0;
+  link.kubernetes = std::make_shared<kube::Kubernetes>(http_, tokens_, link.plane);
+  link.informer = std::make_unique<kube::Informer>(
+      link.kubernetes, timers_, key, installation_,
+      [&loop = loop_, alive = std::weak_ptr(alive_), call = on_event_](core::Event event) {
+        loop.post([alive, call, event = std::move(event)] {
+          if (!alive.expired()) (*call)(event);
+        });
+      });
+  if (link.before) link.informer->inherit(*link.before);
+  link.before.reset();
+  link.informer->start();
+  spdlog::info("cluster {}: Kubernetes at {}", key.name, link.plane.url);
+}
+
+void Fleet::check(const model::GkeCluster& key, Link& link) {
   const std::string trouble = link.informer->trouble();
   link.troubled = trouble.empty() ? 0 : link.troubled + 1;
-  if (link.troubled == 1) spdlog::warn("cluster {}: {}", key.name, trouble);
-  if (link.troubled >= 2)
-    discover(key);  // it may have moved
+  tell(key, link, trouble);
+  ++link.checks;
+  if (link.troubled >= settings_.troubled_checks || link.checks >= settings_.discover_checks)
+    discover(key, link);
   else
-    later(kCheckInterval, [this, key] { check(key); });
+    later(settings_.check_interval, key, link.number, &Fleet::check);
+}
+
+// Once for each cause.
+void Fleet::tell(const model::GkeCluster& key, Link& link, const std::string& trouble) {
+  if (trouble == link.told) return;
+  if (trouble.empty())
+    spdlog::info("cluster {}: in order again", key.name);
+  else
+    spdlog::warn("cluster {}: {}", key.name, trouble);
+  link.told = trouble;
 }
 
 }  // namespace falcon::controller

@@ -1,14 +1,14 @@
 // The connections to the GKE clusters: where each one's Kubernetes API answers, and its informer.
 //
-// Found through the GKE API, looked for again when the informer is in trouble (a control plane may
-// move), one cluster's trouble being nobody else's. Used on the loop's thread only.
+// Found through the GKE API, looked for again now and then and when the informer is in trouble (a
+// control plane may move, or change its certificate), one cluster's trouble being nobody else's.
+// Used on the loop's thread only, where events come as well.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "controller/loop.h"
 #include "core/event.h"
@@ -19,40 +19,65 @@
 
 namespace falcon::controller {
 
+struct FleetSettings {
+  Duration check_interval{20'000};     // of an informer's health
+  std::uint32_t discover_checks = 15;  // every so many checks it is asked where the cluster is
+  std::uint32_t troubled_checks = 2;   // after so many bad ones in a row it is asked each time
+};
+
 class Fleet {
  public:
   using OnEvent = std::function<void(core::Event)>;  // on the loop's thread
   Fleet(Loop& loop, http::Client& http, http::Timers& timers, gke::TokenSource& tokens,
-        gke::Gke& gke, model::Installation installation, OnEvent on_event);
+        gke::Gke& gke, model::Installation installation, OnEvent on_event,
+        FleetSettings settings = {});
+  ~Fleet();  // ends all watches; no event comes any more
+  Fleet(const Fleet&) = delete;
+  Fleet& operator=(const Fleet&) = delete;
 
   void connect(const model::GkeCluster& key);  // no effect where a connection is made or under way
-  // Null while there is no connection yet.
+  // Ends the cluster's watches and calls nothing there any more; the core is told that it is out of
+  // sync. When it is connected again, what has vanished meanwhile is told.
+  void disconnect(const model::GkeCluster& key);
+  // Null while there is no connection.
   kube::Kubernetes* kubernetes(const model::GkeCluster& key);
-  void stop();
 
  private:
   struct Link {
+    std::uint64_t number = 0;  // of the connection; 0: none is wanted
     gke::ControlPlane plane;
-    std::unique_ptr<kube::Kubernetes> kubernetes;
+    std::shared_ptr<kube::Kubernetes> kubernetes;
     std::unique_ptr<kube::Informer> informer;
-    std::uint32_t failures = 0;
-    std::uint32_t troubled = 0;  // checks in a row
+    std::unique_ptr<kube::Informer> before;  // a stopped one: what the core was told
+    std::uint32_t failures = 0;              // to find it, in a row
+    std::uint32_t troubled = 0;              // checks in a row
+    std::uint32_t checks = 0;                // since it was found last
+    std::string told;                        // the trouble that was logged last
   };
-  void discover(const model::GkeCluster& key);
-  void discovered(const model::GkeCluster& key, Result<gke::ControlPlane> plane);
-  void check(const model::GkeCluster& key);
-  void later(Duration delay, std::function<void()> call);
+  // What belongs to a connection that has ended meanwhile is not run.
+  using Step = void (Fleet::*)(const model::GkeCluster&, Link&);
+  void later(Duration delay, const model::GkeCluster& key, std::uint64_t number, Step step);
+  void post(std::function<void()> call);
+  Link* link_of(const model::GkeCluster& key, std::uint64_t number);
+
+  void discover(const model::GkeCluster& key, Link& link);
+  void discovered(const model::GkeCluster& key, Link& link, const Result<gke::ControlPlane>& plane);
+  void open(const model::GkeCluster& key, Link& link);
+  void check(const model::GkeCluster& key, Link& link);
+  static void tell(const model::GkeCluster& key, Link& link, const std::string& trouble);
 
   Loop& loop_;
   http::Client& http_;
   http::Timers& timers_;
   gke::TokenSource& tokens_;
   gke::Gke& gke_;
-  model::Installation installation_;
-  OnEvent on_event_;
+  const model::Installation installation_;
+  const std::shared_ptr<const OnEvent> on_event_;
+  const FleetSettings settings_;
   std::map<model::GkeCluster, Link> links_;
-  std::vector<Link> retired_;  // calls under way may still refer to them
-  bool stopped_ = false;
+  std::uint64_t next_number_ = 1;
+  // Gone with this object: what was posted or asked for before does nothing then.
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 
 }  // namespace falcon::controller

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <memory>
 
 #include "base/text.h"
+#include "wire/foreign.h"
 
 namespace falcon::gke {
 namespace {
@@ -14,30 +14,54 @@ namespace {
 // Renewed this long before the end, but never later than at half of its life: more than clocks
 // differ and than a call lasts. Google's own library: 3 min 45 s.
 constexpr std::chrono::seconds kMargin{225};
+constexpr std::chrono::seconds kRenewRetry{5};  // while the old one still goes
+constexpr std::chrono::seconds kEndMargin{10};  // for the call that carries it
+
+struct Token {
+  std::string text;
+  std::chrono::seconds life{0};
+};
+
+Result<Token> read_token(const Result<http::Response>& answer) {
+  if (!answer) return fail(ErrorKind::kUnavailable, "the metadata server: " + answer.error().what);
+  if (answer->status != 200)
+    return fail(ErrorKind::kUnavailable,
+                fmt::format("the metadata server answers {}: {}", answer->status,
+                            clean_text(answer->body, 200)));
+  if (http::header(*answer, "metadata-flavor") != "Google")
+    return fail(ErrorKind::kDenied,
+                "the metadata server's answer lacks Metadata-Flavor: Google; not trusted");
+  const auto body = wire::object_of(answer->body);
+  Token token;
+  if (body)
+    token = {wire::text(*body, "access_token"),
+             std::chrono::seconds(wire::number(*body, "expires_in"))};
+  if (token.text.empty() || token.life.count() <= 0)
+    return fail(ErrorKind::kUnavailable, "the metadata server's token is not readable");
+  return token;
+}
 
 }  // namespace
 
-TokenSource::TokenSource(http::Client& client, std::string metadata_url)
+TokenSource::TokenSource(http::Client& client, std::string metadata_url,
+                         std::function<Clock::time_point()> now)
     : client_(client),
-      url_(std::move(metadata_url) +
-           "/computeMetadata/v1/instance/service-accounts/default/token") {}
+      url_(std::move(metadata_url) + "/computeMetadata/v1/instance/service-accounts/default/token"),
+      now_(now ? std::move(now) : Clock::now) {}
 
-void TokenSource::get(OnToken on_token) {
+void TokenSource::get(const OnToken& on_token) {
   std::string token;
+  bool renew = false;
   {
     const std::lock_guard lock(mutex_);
-    if (token_.empty() || std::chrono::steady_clock::now() >= good_until_) {
-      waiting_.push_back(std::move(on_token));
-      if (fetching_) return;
-      fetching_ = true;
-    } else {
-      token = token_;
-    }
+    const Clock::time_point now = now_();
+    if (now < ends_) token = token_;
+    if (token.empty()) waiting_.push_back(on_token);
+    renew = !fetching_ && (token.empty() || now >= renew_at_);
+    if (renew) fetching_ = true;
   }
-  if (!token.empty())
-    on_token(token);
-  else
-    fetch();
+  if (renew) fetch();
+  if (!token.empty()) on_token(token);
 }
 
 void TokenSource::refuse(const std::string& token) {
@@ -52,49 +76,33 @@ void TokenSource::fetch() {
   request.timeout = Duration(5'000);
   request.body_bytes_max = 1U << 20U;
   client_.send(std::move(request),
-               [this](Result<http::Response> answer) { fetched(std::move(answer)); });
+               [this](const Result<http::Response>& answer) { fetched(answer); });
 }
 
-void TokenSource::fetched(Result<http::Response> answer) {
-  Result<std::string> token = fail(ErrorKind::kUnavailable, "no token yet");
-  std::chrono::seconds life{0};
-  if (!answer) {
-    token = fail(ErrorKind::kUnavailable, "the metadata server: " + answer.error().what);
-  } else if (answer->status != 200) {
-    token =
-        fail(ErrorKind::kUnavailable, fmt::format("the metadata server answers {}: {}",
-                                                  answer->status, clean_text(answer->body, 200)));
-  } else if (http::header(*answer, "metadata-flavor") != "Google") {
-    token = fail(ErrorKind::kDenied,
-                 "the metadata server's answer lacks Metadata-Flavor: Google; not trusted");
-  } else {
-    boost::system::error_code error;
-    const boost::json::value value = boost::json::parse(answer->body, error);
-    const auto* object = error ? nullptr : value.if_object();
-    const auto* text = object == nullptr ? nullptr : object->if_contains("access_token");
-    const auto* seconds = object == nullptr ? nullptr : object->if_contains("expires_in");
-    if (text == nullptr || !text->is_string() || seconds == nullptr || !seconds->is_number()) {
-      token = fail(ErrorKind::kUnavailable, "the metadata server's token is not readable");
-    } else {
-      token = std::string(text->as_string());
-      const auto life_seconds = seconds->to_number<std::int64_t>(error);
-      life = std::chrono::seconds(error ? 0 : life_seconds);
-    }
-  }
+void TokenSource::fetched(const Result<http::Response>& answer) {
+  const Result<Token> token = read_token(answer);
   std::vector<OnToken> waiting;
   {
     const std::lock_guard lock(mutex_);
     fetching_ = false;
+    const Clock::time_point now = now_();
     if (token) {
-      token_ = *token;
-      const std::chrono::seconds margin = std::min(kMargin, life / 2);
+      token_ = token->text;
       // The server may hand out the same token again near its end: no loop around that.
-      good_until_ =
-          std::chrono::steady_clock::now() + std::max(life - margin, std::chrono::seconds(1));
+      const std::chrono::seconds margin = std::min(kMargin, token->life / 2);
+      renew_at_ = now + std::max(token->life - margin, std::chrono::seconds(1));
+      ends_ = now + token->life - std::min(kEndMargin, token->life / 4);
+    } else {
+      renew_at_ = now + kRenewRetry;
     }
     waiting.swap(waiting_);
   }
-  for (OnToken& on_token : waiting) on_token(token);
+  for (OnToken& on_token : waiting) {
+    if (token)
+      on_token(token->text);
+    else
+      on_token(std::unexpected(token.error()));
+  }
 }
 
 void send_authorized(http::Client& client, TokenSource& tokens, http::Request request,

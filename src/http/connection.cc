@@ -90,7 +90,7 @@ class PlainTransport final : public Transport {
   asio::awaitable<bool> begin() override { co_return true; }
   asio::awaitable<void> say_goodbye() override {
     boost::system::error_code ignored;
-    stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    ignored = stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
     co_return;
   }
   beast::tcp_stream& tcp() override { return stream_; }
@@ -180,7 +180,7 @@ class Connection {
     parser.header_limit(engine_->settings.header_bytes_max);
     parser.body_limit(engine_->settings.body_bytes_max);
     parser.eager(true);
-    const Reading reading = co_await read(parser);
+    const Reading reading = co_await read(&parser);
     if (reading == Reading::kRefused) co_await discard();
     if (reading != Reading::kDone) co_return false;
 
@@ -203,26 +203,26 @@ class Connection {
   }
 
   // Reads one whole request. What is no request is answered as far as there is somebody to hear it.
-  asio::awaitable<Reading> read(Parser& parser) {
+  asio::awaitable<Reading> read(Parser* parser) {
     open_->idle = true;
     transport_->tcp().expires_after(engine_->settings.idle_max);
     bool header_seen = false;
-    while (!parser.is_done()) {
+    while (!parser->is_done()) {
       boost::system::error_code error;
-      const std::size_t used = buffer_.size() == 0 ? 0 : parser.put(buffer_.data(), error);
+      const std::size_t used = buffer_.size() == 0 ? 0 : parser->put(buffer_.data(), error);
       buffer_.consume(used);
       if (error == beast::http::error::need_more) error = {};
       if (error) co_return co_await refuse(error);
-      if (parser.is_header_done() && !header_seen) {
+      if (parser->is_header_done() && !header_seen) {
         header_seen = true;
         open_->idle = false;
         transport_->tcp().expires_after(engine_->settings.request_max);
-        if (!parser.is_done() &&
-            beast::iequals(parser.get()[beast::http::field::expect], "100-continue") &&
+        if (!parser->is_done() &&
+            beast::iequals(parser->get()[beast::http::field::expect], "100-continue") &&
             !co_await write_text("HTTP/1.1 100 Continue\r\n\r\n"))
           co_return Reading::kGone;
       }
-      if (parser.is_done()) break;
+      if (parser->is_done()) break;
       if (used > 0 && buffer_.size() > 0) continue;
       const std::size_t count = co_await transport_->read_some(buffer_.prepare(kReadAtOnce));
       if (count == 0) co_return Reading::kGone;
@@ -260,7 +260,7 @@ class Connection {
   asio::awaitable<void> discard() {
     boost::system::error_code ignored;
     if (!engine_->tls)
-      transport_->tcp().socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+      ignored = transport_->tcp().socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
     transport_->tcp().expires_after(kDiscardMax);
     std::array<char, kReadAtOnce> bytes;
     std::size_t total = 0;
@@ -352,7 +352,7 @@ class Connection {
 asio::awaitable<void> serve_connection(std::shared_ptr<Engine> engine,
                                        asio::ip::tcp::socket socket) {
   boost::system::error_code ignored;
-  socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+  ignored = socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   std::shared_ptr<Transport> transport;
   if (engine->tls)
     transport = std::make_shared<TlsTransport>(std::move(socket), *engine->tls);

@@ -41,10 +41,10 @@ Result<tcp::acceptor> listen(asio::io_context& io, const ServerSettings& setting
                 fmt::format("\"{}\" is no IP address; for example 127.0.0.1", settings.address));
   const tcp::endpoint endpoint(address, settings.port);
   tcp::acceptor acceptor(io);
-  acceptor.open(endpoint.protocol(), error);
-  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-  if (!error) acceptor.bind(endpoint, error);
-  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  error = acceptor.open(endpoint.protocol(), error);
+  if (!error) error = acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) error = acceptor.bind(endpoint, error);
+  if (!error) error = acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error) return std::unexpected(listen_error(settings, error));
   return acceptor;
 }
@@ -53,9 +53,10 @@ Result<std::optional<asio::ssl::context>> tls_context(const ServerSettings& sett
   if (settings.certificate_pem.empty()) return std::optional<asio::ssl::context>();
   asio::ssl::context context(asio::ssl::context::tls_server);
   boost::system::error_code error;
-  context.use_certificate_chain(asio::buffer(settings.certificate_pem), error);
+  error = context.use_certificate_chain(asio::buffer(settings.certificate_pem), error);
   if (!error)
-    context.use_private_key(asio::buffer(settings.private_key_pem), asio::ssl::context::pem, error);
+    error = context.use_private_key(asio::buffer(settings.private_key_pem), asio::ssl::context::pem,
+                                    error);
   if (error)
     return fail(ErrorKind::kInvalid,
                 fmt::format("the certificate or its key is not usable: {}", error.message()));
@@ -84,7 +85,7 @@ asio::awaitable<void> accept_all(std::shared_ptr<Engine> engine,
 void begin_stop(Engine& engine, tcp::acceptor& acceptor) {
   engine.stopping = true;
   boost::system::error_code ignored;
-  acceptor.close(ignored);
+  ignored = acceptor.close(ignored);
   engine.closed->ring();
   for (Engine::Open& open : engine.open) {
     if (open.stream) open.stream->end();

@@ -128,7 +128,7 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
 
   Resource& of(Kind kind) { return resources_[static_cast<std::size_t>(kind)]; }
 
-  void list(Kind kind, const std::string& token, std::shared_ptr<json::array> items) {
+  void list(Kind kind, const std::string& token, const std::shared_ptr<json::array>& items) {
     std::string path = path_of(kind) + "?limit=500&labelSelector=" + selector_;
     if (!token.empty()) path += "&continue=" + percent_encoded(token);
     auto self = shared_from_this();
@@ -270,7 +270,8 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
   // With the mutex held.
   void watch(Kind kind) {
     auto self = shared_from_this();
-    kubernetes_->tokens().get([self, kind](Result<std::string> token) { self->open(kind, token); });
+    kubernetes_->tokens().get(
+        [self, kind](const Result<std::string>& token) { self->open(kind, token); });
   }
 
   void open(Kind kind, const Result<std::string>& token) {
