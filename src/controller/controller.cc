@@ -258,6 +258,7 @@ class Controller::Shell {
       }
       for (const auto& row : list->unreadable) {
         missing.erase(row.id);  // it is there
+        feed(core::JobUnreadable{row.id});
         if (unreadable_.insert(row.id).second)
           spdlog::error("job {}: {}", row.id.value(), row.what);
       }
@@ -506,7 +507,7 @@ class Controller::Shell {
         if (kubernetes == nullptr)
           return done(fail(ErrorKind::kUnavailable, "the cluster is not connected"));
         kubernetes->create_workload(
-            kube::WorkloadSpec{job, row, c.pool, c.name, c.attempt, installation_}, done);
+            kube::WorkloadSpec{job, row, c.pool, c.supply, c.name, c.attempt, installation_}, done);
       });
     });
   }

@@ -176,7 +176,8 @@ void Core::State::create_workload(Pool& pool) {
   ++attempt.creates;
   const model::PoolName name = pool.row.name;
   const std::uint32_t number = attempt.row.number;
-  send(CreateWorkload{pool.gke->key, pool.row.cluster, job.id, number, attempt.name, name},
+  send(CreateWorkload{pool.gke->key, pool.row.cluster, job.id, number, attempt.name, name,
+                      pool.row.supply},
        [this, name, number](const CommandDone& done) {
          const auto found = pools_.find(name);
          if (found == pools_.end() || !found->second->attempt) return;

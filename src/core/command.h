@@ -75,6 +75,7 @@ struct CreateWorkload {
   std::uint32_t attempt = 0;
   model::WorkloadName name;
   model::PoolName pool;
+  model::SupplyMode supply = model::SupplyMode::kOnDemand;  // the pool's
 };
 // Foreground propagation, precondition on uid. Success or kNotFound: accepted or gone; kConflict:
 // that uid is gone.

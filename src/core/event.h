@@ -49,6 +49,10 @@ struct JobObserved {
 struct JobVanished {
   model::JobId id;
 };
+// The row is there and cannot be read. What serves the job is left alone until it can be.
+struct JobUnreadable {
+  model::JobId id;
+};
 struct JobsListed {};
 
 // Kubernetes, one stream a GKE cluster. In sync: all lists (jobs, pods, nodes) have been delivered
@@ -115,9 +119,9 @@ struct CommandDone {
   Payload payload;
 };
 
-using Event =
-    std::variant<StateLoaded, ClusterObserved, ClusterVanished, ClustersListed, JobObserved,
-                 JobVanished, JobsListed, KubernetesSynced, NodeSeen, NodeVanished, WorkloadSeen,
-                 WorkloadVanished, PodSeen, PodVanished, ClockCompared, Tick, CommandDone>;
+using Event = std::variant<StateLoaded, ClusterObserved, ClusterVanished, ClustersListed,
+                           JobObserved, JobVanished, JobUnreadable, JobsListed, KubernetesSynced,
+                           NodeSeen, NodeVanished, WorkloadSeen, WorkloadVanished, PodSeen,
+                           PodVanished, ClockCompared, Tick, CommandDone>;
 
 }  // namespace falcon::core

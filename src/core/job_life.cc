@@ -237,8 +237,12 @@ void Core::State::describe_attempt(Job& job, Pool& pool, JobState& want) {
 // The verdict came of the Job's deletion, ours or a person's: it says nothing of the program.
 bool Core::State::ended_by_deletion(const WorkloadView& workload) const {
   if (!workload.deleting) return false;
-  return !workload.finished_at || !workload.deletion_at ||
-         *workload.finished_at > *workload.deletion_at;
+  if (!workload.finished_at || !workload.deletion_at) return true;
+  // Kubernetes writes whole seconds. Within one, a failure is the deletion's: pods that are killed
+  // fail; a success is the program's own.
+  return *workload.finished_at > *workload.deletion_at ||
+         (*workload.finished_at == *workload.deletion_at &&
+          workload.verdict == WorkloadView::Verdict::kFailed);
 }
 
 // Only facts about the Job, its pods and its own limits end an attempt; not being able to look

@@ -141,6 +141,20 @@ void Core::State::observe(const JobObserved& event) {
   }
   take_row(*found->second, event.row);
   mark(found->second.get());
+  if (unreadable_.erase(event.row.id) > 0 && linked_) link_pools_of(*found->second);
+}
+
+void Core::State::observe(const JobUnreadable& event) {
+  if (!jobs_.contains(event.id)) unreadable_.insert(event.id);
+}
+
+void Core::State::link_pools_of(Job& job) {
+  const auto pools = pools_by_job_.find(job.id);
+  if (pools == pools_by_job_.end()) return;
+  for (Pool* pool : pools->second) {
+    if (pool->row.serves == job.id) link(*pool);
+    mark(pool);
+  }
 }
 
 void Core::State::take_row(Job& job, const model::JobRow& row) {
@@ -157,6 +171,10 @@ void Core::State::take_row(Job& job, const model::JobRow& row) {
 }
 
 void Core::State::observe(const JobVanished& event) {
+  unreadable_.erase(event.id);
+  const auto pools = pools_by_job_.find(event.id);
+  if (pools != pools_by_job_.end())
+    for (Pool* pool : pools->second) mark(pool);
   const auto found = jobs_.find(event.id);
   if (found == jobs_.end()) return;
   Job& job = *found->second;

@@ -136,6 +136,7 @@ bool Core::State::healthy(const Pool& pool) const {
 
 void Core::State::reconcile_pool(Pool& pool) {
   if (pool.doomed || pool.removing || !calls_allowed(*pool.gke)) return;
+  if (pool.job == nullptr && unreadable_.contains(pool.row.serves)) return;
   // Decided to be over, not yet durable: the job's row comes first.
   if (pool.job != nullptr && pool.job->verdict && !model::is_terminal(pool.job->state.status) &&
       pool.job->state.status != JobStatus::kAborting)

@@ -258,6 +258,7 @@ class Core::State {
   void observe(const ClustersListed& event);
   void observe(const JobObserved& event);
   void observe(const JobVanished& event);
+  void observe(const JobUnreadable& event);
   void observe(const JobsListed& event);
   void observe(const KubernetesSynced& event);
   void observe(const NodeSeen& event);
@@ -272,6 +273,7 @@ class Core::State {
   void take_row(Job& job, const model::JobRow& row);
   void become_ready_when_complete();
   void link(Pool& pool);
+  void link_pools_of(Job& job);
   void take_from_job_row(Pool& pool);
   void count_ready(Pool& pool);
   Gke* find_gke(const model::GkeCluster& key);
@@ -439,6 +441,7 @@ class Core::State {
   std::vector<Pool*> doomed_pools_;
 
   std::unordered_map<model::JobId, std::unique_ptr<Job>> jobs_;
+  std::set<model::JobId> unreadable_;  // rows that are there and say nothing
   std::map<model::PoolName, std::unique_ptr<Pool>> pools_;
   std::map<model::JobId, std::vector<Pool*>> pools_by_job_;  // owner or served
   std::map<model::ClusterId, std::unique_ptr<ClusterRecord>> clusters_;

@@ -93,6 +93,7 @@ void Core::State::mark_queues(Gke& gke) {
 
 // A pool is explained by its row, or by a job that is not terminal and may still own it.
 bool Core::State::explained(const PoolView& view) const {
+  if (unreadable_.contains(view.job)) return true;
   const auto job = jobs_.find(view.job);
   if (job == jobs_.end() || model::is_terminal(job->second->state.status)) return false;
   return view.provision > job->second->state.provision;
@@ -148,7 +149,8 @@ void Core::State::adopt_orphan(Gke& gke, const PoolView& view) {
 void Core::State::sweep_workloads(Gke& gke) {
   if (!gke.in_sync || !gke.listed) return;
   for (const auto& [name, workload] : gke.workloads) {
-    if (workload.deleting || pool_of_workload(gke, name) != nullptr) {
+    if (workload.deleting || pool_of_workload(gke, name) != nullptr ||
+        unreadable_.contains(workload.job)) {
       gke.orphan_workloads.erase(name);
       continue;
     }

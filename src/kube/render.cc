@@ -161,6 +161,9 @@ std::string render_job(const WorkloadSpec& spec) {
       {"cloud.google.com/gke-tpu-accelerator", slice->generation->accelerator_label},
       {"cloud.google.com/gke-tpu-topology", slice->topology},
       {"cloud.google.com/gke-nodepool", spec.pool.value()}};
+  // GKE asks for flex-start capacity only when pods that wait select it.
+  if (spec.supply == model::SupplyMode::kFlexStart)
+    pod["nodeSelector"].as_object()["cloud.google.com/gke-flex-start"] = "true";
   pod["tolerations"] = json::array{json::object{{"key", "google.com/tpu"},
                                                 {"operator", "Equal"},
                                                 {"value", "present"},

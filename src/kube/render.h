@@ -17,6 +17,7 @@ struct WorkloadSpec {
   model::JobRow job;
   model::ClusterRow cluster;
   model::PoolName pool;
+  model::SupplyMode supply = model::SupplyMode::kOnDemand;  // the pool's
   model::WorkloadName name;
   std::uint32_t attempt = 0;
   model::Installation installation;

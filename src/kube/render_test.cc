@@ -140,6 +140,16 @@ TEST(RenderJob, OneHost) {
   EXPECT_FALSE(needs_service(one));
 }
 
+TEST(RenderJob, FlexStartPodsAskForTheMachines) {
+  WorkloadSpec flex = spec("v5e", "2x4");
+  flex.supply = model::SupplyMode::kFlexStart;
+  expect_fields(render_job(flex),
+                job_fields(flex, 1, 8,
+                           {{kAccelerator, "\"tpu-v5-lite-podslice\"", "GKE asks for it"},
+                            {"spec.template.spec.nodeSelector.cloud.google.com/gke-flex-start",
+                             "\"true\"", "GKE makes machines for pods that select it"}}));
+}
+
 TEST(RenderJob, SeveralHosts) {
   const WorkloadSpec four = spec("v6e", "4x4");
   expect_fields(render_job(four),

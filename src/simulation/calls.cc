@@ -181,8 +181,10 @@ Result<core::Payload> History::create_workload(const core::CreateWorkload& c) {
   request.name = c.name.value();
   request.labels = labels;
   request.pod_labels = labels;
-  request.node_selector = std::make_shared<cloudsim::Labels>(
-      cloudsim::Labels{{"cloud.google.com/gke-nodepool", c.pool.value()}});
+  cloudsim::Labels selector{{"cloud.google.com/gke-nodepool", c.pool.value()}};
+  if (c.supply == model::SupplyMode::kFlexStart)
+    selector["cloud.google.com/gke-flex-start"] = "true";
+  request.node_selector = std::make_shared<cloudsim::Labels>(std::move(selector));
   request.completions = slice->hosts;
   request.backoff_limit = 0;
   request.chips = slice->chips_per_host;

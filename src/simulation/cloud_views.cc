@@ -11,6 +11,14 @@ namespace {
 
 WallTime wall_of(MonoTime time, WallTime epoch) { return epoch + time.time_since_epoch(); }
 
+// Kubernetes writes its times in whole seconds.
+WallTime whole_second(WallTime time) { return std::chrono::floor<std::chrono::seconds>(time); }
+
+std::optional<WallTime> whole_second(const std::optional<WallTime>& time) {
+  if (!time) return std::nullopt;
+  return whole_second(*time);
+}
+
 std::optional<WallTime> wall_of(const std::optional<MonoTime>& time, WallTime epoch) {
   if (!time) return std::nullopt;
   return wall_of(*time, epoch);
@@ -135,7 +143,7 @@ core::WorkloadView workload_view(const cloudsim::Object& object, WallTime epoch)
   view.job = model::JobId(label_of(*object.labels, model::kJobLabel));
   view.attempt = number_of(label_of(*object.labels, model::kAttemptLabel));
   view.deleting = object.deletion_at.has_value();
-  view.deletion_at = wall_of(object.deletion_at, epoch);
+  view.deletion_at = whole_second(wall_of(object.deletion_at, epoch));
   for (const cloudsim::Condition& condition : job.conditions) {
     if (!condition.status) continue;
     const bool success = condition.type == "Complete" || condition.type == "SuccessCriteriaMet";
@@ -144,7 +152,7 @@ core::WorkloadView workload_view(const cloudsim::Object& object, WallTime epoch)
     view.verdict =
         success ? core::WorkloadView::Verdict::kSucceeded : core::WorkloadView::Verdict::kFailed;
     view.words = condition.reason + ": " + condition.message;
-    view.finished_at = wall_of(condition.since, epoch);
+    view.finished_at = whole_second(wall_of(condition.since, epoch));
     break;
   }
   return view;
@@ -181,7 +189,7 @@ core::PodView pod_view(const cloudsim::Object& object, WallTime epoch) {
   view.reason = pod.status_reason.empty() ? pod.terminated_reason : pod.status_reason;
   view.words = pod.status_message;
   view.exit_code = pod.exit_code;
-  view.finished_at = wall_of(pod.finished_at, epoch);
+  view.finished_at = whole_second(wall_of(pod.finished_at, epoch));
   return view;
 }
 

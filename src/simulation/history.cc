@@ -159,8 +159,13 @@ void History::start_core() {
   if (core_) feed(core::ClustersListed{});
   ++jobs_watch_;
   last_job_delivery_ = now_;
-  for (model::JobRow& row : database_.open_jobs())
-    if (core_) feed(core::JobObserved{std::move(row)});
+  for (model::JobRow& row : database_.open_jobs()) {
+    if (!core_) break;
+    if (faults_on_ && transport_.happens(plan_.faults.unreadable))
+      unreadable_for_a_while(row.id);
+    else
+      feed(core::JobObserved{std::move(row)});
+  }
   if (core_) feed(core::JobsListed{});
   for (auto& [gke, watch] : watches_) {
     watch.connected = false;
@@ -171,6 +176,14 @@ void History::start_core() {
       if (epoch == epoch_) relist(cluster);
     });
   }
+}
+
+void History::unreadable_for_a_while(const model::JobId& id) {
+  ++result_.faults;
+  feed(core::JobUnreadable{id});
+  after(transport_.between(Duration(1'000), Duration(900'000)), [this, id, epoch = epoch_] {
+    if (core_ && epoch == epoch_) feed(core::JobObserved{database_.jobs().at(id)});
+  });
 }
 
 void History::crash() {

@@ -67,6 +67,7 @@ class History {
   void schedule_people();
   void start_core();
   void crash();
+  void unreadable_for_a_while(const model::JobId& id);
   void feed(const core::Event& event);
   void carry_out(std::vector<core::Command> commands);
   void call(core::Command command);

@@ -97,7 +97,8 @@ void Laws::job_written(const model::JobState& before, const JobRow& after) {
     acquiring_[in->second].erase(after.id);
     acquiring_in_.erase(in);
   }
-  if (acquires(after) && !takes_idle_pool(after)) {
+  // A row that could not be read held up nobody: its slot may have gone to another meanwhile.
+  if (acquires(after) && !takes_idle_pool(after) && !was_unreadable_.contains(after.id)) {
     const model::QueueKey key{after.state.cluster, model::shape_of(after.spec)};
     std::set<model::JobId>& holders = acquiring_[key];
     if (!holders.empty())
@@ -143,6 +144,7 @@ void Laws::pool_written(const model::PoolRow& row) {
 
 void Laws::turn_written(const model::TurnRow& row) {
   const auto [at, inserted] = turns_.emplace(std::make_pair(row.queue, row.turn), row.actor);
+  waiting_since_.erase(row.job);  // its own row follows
   if (!inserted) {
     if (at->second != row.actor) violate(8, "a turn of a queue was given twice");
     return;
@@ -161,7 +163,7 @@ void Laws::turn_written(const model::TurnRow& row) {
   for (const model::JobId& id : waiting->second) {
     const auto since = waiting_since_.find(id);
     if (database_->jobs().at(id).actor != row.actor && since != waiting_since_.end() &&
-        since->second < row.at)
+        since->second < row.at && !was_unreadable_.contains(id))
       violate(8, fmt::format("{} was served twice running while {} waits", row.actor.value(),
                              id.value()));
   }
@@ -197,6 +199,8 @@ void Laws::sent(const core::Command& command) {
 }
 
 void Laws::told(const core::Event& event) {
+  if (const auto* unreadable = std::get_if<core::JobUnreadable>(&event))
+    row_unreadable(unreadable->id);
   const auto* done = std::get_if<core::CommandDone>(&event);
   const auto* view = done == nullptr ? nullptr : std::get_if<core::ReservationView>(&done->payload);
   if (view != nullptr && !done->error) {
@@ -239,6 +243,7 @@ void Laws::count_waiting(const model::JobState& before, const JobRow& after) {
 void Laws::look_for_idle_slots() {
   // Longer than any restart, outage or maintenance lasts here; shorter than long runs.
   constexpr Duration kIdleMax{5'400'000};
+  if (!was_unreadable_.empty()) return;  // whose slots cannot be told
   for (const auto& [key, since] : idle_since_)
     if (since + kIdleMax < now_)
       violate(4, fmt::format("the slot of {} {} is given to nobody while jobs wait",
@@ -359,6 +364,14 @@ void Laws::pool_deleted(const model::GkeCluster&, const cloudsim::PoolRequest& r
       violate(7, fmt::format("{} was deleted within the grace of {}", request.name.value(),
                              job.value()));
   }
+}
+
+void Laws::row_unreadable(const model::JobId& id) {
+  was_unreadable_.insert(id);
+  const auto in = acquiring_in_.find(id);
+  if (in == acquiring_in_.end()) return;
+  acquiring_[in->second].erase(id);
+  acquiring_in_.erase(in);
 }
 
 void Laws::core_started() { reads_.clear(); }

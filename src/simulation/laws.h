@@ -66,6 +66,7 @@ class Laws : public Database::Watcher {
     MonoTime told{};
     core::ReservationView view;
   };
+  void row_unreadable(const model::JobId& id);
   void pod_runs(const cloudsim::Object& object);
   void pod_ended(const model::Uid& uid);
   void node_gone(const model::NodeName& node);
@@ -93,6 +94,7 @@ class Laws : public Database::Watcher {
   std::map<model::JobId, WallTime> ended_by_itself_;  // verdict of a Job that nobody was deleting
   std::map<model::QueueKey, std::set<model::JobId>> acquiring_;
   std::map<model::JobId, model::QueueKey> acquiring_in_;
+  std::set<model::JobId> was_unreadable_;                        // at some start
   std::map<model::Reservation, std::vector<Reading>> readings_;  // that the core was told: law 9
   std::map<std::uint64_t, std::pair<model::Reservation, MonoTime>> reads_;  // by command
   std::set<model::PoolName> judged_claims_;

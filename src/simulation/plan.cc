@@ -128,6 +128,7 @@ void draw_faults(HistoryPlan& plan, Random& random) {
   faults.late_request = maybe(random, 60);
   faults.refused = maybe(random, 60);
   faults.watch_gap = maybe(random, 200);
+  if (random.happens({1, 4})) faults.unreadable = {1, 30};
   if (random.happens({2, 3}))
     faults.crash = Chance{1, static_cast<std::uint32_t>(50 + random.below(400))};
   faults.lag_max = random.happens({1, 4}) ? Duration(20'000) : Duration(1'000);
@@ -179,11 +180,12 @@ std::string to_string(const HistoryPlan& plan) {
   };
   std::string text = fmt::format(
       "seed {}: {} clusters, {} reservations, {} jobs; faults until {} s\n"
-      "  requests lost {}, late {}, refused {}; replies lost {}; crash {}; watch gap {}; lag {} "
-      "ms\n",
+      "  requests lost {}, late {}, refused {}; replies lost {}; crash {}; watch gap {}; row "
+      "unreadable {}; lag {} ms\n",
       plan.seed, plan.clusters.size(), plan.reservations.size(), plan.jobs.size(),
       plan.faults_stop.count() / 1'000, shown(f.lost_request), shown(f.late_request),
-      shown(f.refused), shown(f.lost_reply), shown(f.crash), shown(f.watch_gap), f.lag_max.count());
+      shown(f.refused), shown(f.lost_reply), shown(f.crash), shown(f.watch_gap),
+      shown(f.unreadable), f.lag_max.count());
   text += "  cloud:";
   for (const cloudsim::Fault fault : cloudsim::kAllFaults)
     if (plan.world.chance(fault).numerator > 0)

@@ -26,9 +26,10 @@ struct TransportFaults {
   Chance lost_request;
   Chance lost_reply;
   Chance late_request;
-  Chance refused;    // an error answer, nothing happened
-  Chance crash;      // of the controller, before or after any command
-  Chance watch_gap;  // per delivered change
+  Chance refused;     // an error answer, nothing happened
+  Chance crash;       // of the controller, before or after any command
+  Chance watch_gap;   // per delivered change
+  Chance unreadable;  // a row at a start of the controller, for some minutes
   Duration lag_max{2'000};
 };
 

@@ -16,6 +16,7 @@ constexpr std::string_view kEventNames[] = {"state-loaded",
                                             "clusters-listed",
                                             "job",
                                             "job-vanished",
+                                            "job-unreadable",
                                             "jobs-listed",
                                             "kubernetes-synced",
                                             "node",
@@ -71,6 +72,7 @@ std::string describe(const core::Event& event) {
                          to_string(e.row.state.reason));
     }
     std::string operator()(const core::JobVanished& e) const { return e.id.value(); }
+    std::string operator()(const core::JobUnreadable& e) const { return e.id.value(); }
     std::string operator()(const core::JobsListed&) const { return {}; }
     std::string operator()(const core::KubernetesSynced& e) const {
       return e.gke.name + (e.in_sync ? " in sync" : " lost");
