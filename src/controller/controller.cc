@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "client/api_client.h"
+#include "controller/findings.h"
 #include "controller/fleet.h"
 #include "controller/loop.h"
 #include "core/core.h"
@@ -194,6 +195,7 @@ class Controller::Shell {
     core_settings.installation = installation_;
     core_ = std::make_unique<core::Core>(core_settings);
     known_jobs_.clear();
+    findings_.clear();
     state_number_ = 0;
     renew();
     feed(core::ClockCompared{clock_trusted_});
@@ -283,10 +285,37 @@ class Controller::Shell {
   void take_cluster(const model::ClusterRow& row) {
     clusters_[row.id] = row;
     if (!fleet_)
-      fleet_ = std::make_unique<Fleet>(loop_, *http_, *timers_, tokens_, gke(), installation_,
-                                       [this](const core::Event& event) { feed(event); });
+      fleet_ = std::make_unique<Fleet>(
+          loop_, *http_, *timers_, tokens_, gke(), installation_,
+          [this](const core::Event& event) { feed(event); },
+          [this](const model::GkeCluster& gke_cluster, model::ClusterHealth health,
+                 const std::string& words) { take_health(gke_cluster, health, words); });
     connect_or_not(model::gke_cluster_of(row));
-    feed(core::ClusterObserved{row});
+    feed(core::ClusterObserved{findings_.as_found(row)});
+  }
+
+  void take_health(const model::GkeCluster& gke_cluster, model::ClusterHealth health,
+                   const std::string& words) {
+    if (!core_) return;
+    std::vector<model::ClusterRow> changed;  // for the core
+    for (const auto& [id, row] : clusters_) {
+      if (model::gke_cluster_of(row) != gke_cluster) continue;
+      const model::ClusterRow before = findings_.as_found(row);
+      findings_.found(id, health, words);
+      if (model::ClusterRow now = findings_.as_found(row); now != before)
+        changed.push_back(std::move(now));
+    }
+    for (const model::ClusterRow& row : changed) feed(core::ClusterObserved{row});
+  }
+
+  void publish(const model::ClusterCondition& condition, Findings::Done done) {
+    api_.publish_condition(
+        wire::ConditionWrite{term_, condition},
+        on_loop<std::monostate>([this, done = std::move(done)](Result<std::monostate> stored) {
+          if (!stored && stored.error().kind == ErrorKind::kFenced)
+            return lose(stored.error().what);
+          done(std::move(stored));
+        }));
   }
 
   void lose_cluster(const model::ClusterId& id) {
@@ -555,6 +584,9 @@ class Controller::Shell {
   http::Client::StreamId watch_ = 0;
   Steady::time_point watch_opened_{};
   std::map<model::ClusterId, model::ClusterRow> clusters_;
+  Findings findings_{[this](const model::ClusterCondition& condition, Findings::Done done) {
+    publish(condition, std::move(done));
+  }};
   std::set<model::JobId> known_jobs_;
   std::set<model::JobId> unreadable_;  // that were told
   struct Failures {
