@@ -102,7 +102,7 @@ def test_a_refused_start_leaves_nothing_behind(binary, tmp_path):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        for command in (["apiserver"], ["up"], ["up", "--sim", *ROOT_FLAG]):
+        for command in (["apiserver"], ["up"], ["up", "--sim", *ROOT_FLAG], ["sim", *ROOT_FLAG]):
             line = refuse(binary, *command, "--data", tmp_path / "new", "--port", port)
             assert port in line and "in use" in line
             assert list(tmp_path.iterdir()) == []
