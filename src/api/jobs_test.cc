@@ -96,7 +96,8 @@ TEST_F(JobsTest, ARowThatCannotBeReadIsNamedInTheList) {
   server_->stop();  // its threads log no more
   EXPECT_EQ(std::ranges::count_if(logged,
                                   [](const std::string& line) {
-                                    return line.starts_with(R"({"level":"error")") &&
+                                    return line.find(R"("severity":"error")") !=
+                                               std::string::npos &&
                                            line.find("Dreaming") != std::string::npos;
                                   }),
             1);

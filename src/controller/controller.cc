@@ -1,7 +1,6 @@
 #include "controller/controller.h"
 
 #include <fmt/format.h>
-#include <openssl/rand.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "client/api_client.h"
+#include "controller/clocks.h"
 #include "controller/findings.h"
 #include "controller/fleet.h"
 #include "controller/loop.h"
@@ -37,20 +37,6 @@ constexpr Duration kGoodWatch{30'000};      // one that lasted ends a row of fai
 constexpr Duration kClockInterval{60'000};
 constexpr Duration kClockSkewMax{30'000};
 constexpr Duration kReleaseWait{2'000};
-
-WallTime wall_now() {
-  return WallTime(
-      std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()));
-}
-MonoTime mono_now() {
-  return MonoTime(std::chrono::duration_cast<Duration>(Steady::now().time_since_epoch()));
-}
-
-std::uint64_t entropy() {
-  std::uint64_t value = 0;
-  RAND_bytes(reinterpret_cast<unsigned char*>(&value), sizeof value);
-  return value;
-}
 
 gke::GkeSettings gke_settings(const std::string& google_url) {
   gke::GkeSettings settings;
