@@ -6,12 +6,20 @@
 
 namespace falcon::api {
 
-Result<model::ClusterRow> find_cluster(const Context& context, const std::string& id_or_name) {
-  FALCON_TRY(list, context.store.clusters());
+namespace {
+
+const model::ClusterCondition* condition_of(const store::Store::ClusterList& list,
+                                            const model::ClusterId& id) {
+  const auto found = list.conditions.find(id);
+  return found == list.conditions.end() ? nullptr : &found->second;
+}
+
+Result<model::ClusterRow> pick(const store::Store::ClusterList& list,
+                               const std::string& id_or_name) {
   std::vector<model::ClusterRow> named;
-  for (model::ClusterRow& row : list.items) {
-    if (row.id.value() == id_or_name) return std::move(row);
-    if (row.name == id_or_name) named.push_back(std::move(row));
+  for (const model::ClusterRow& row : list.items) {
+    if (row.id.value() == id_or_name) return row;
+    if (row.name == id_or_name) named.push_back(row);
   }
   if (named.size() == 1) return std::move(named.front());
   if (named.empty())
@@ -24,8 +32,6 @@ Result<model::ClusterRow> find_cluster(const Context& context, const std::string
                                                 named.size(), id_or_name, rows));
 }
 
-namespace {
-
 // As problem(), but that several rows of one name are "ambiguous".
 http::ServerResponse lookup_problem(const Error& error) {
   if (error.kind == ErrorKind::kConflict) return problem(409, "ambiguous", error.what);
@@ -34,13 +40,18 @@ http::ServerResponse lookup_problem(const Error& error) {
 
 }  // namespace
 
+Result<model::ClusterRow> find_cluster(const Context& context, const std::string& id_or_name) {
+  FALCON_TRY(list, context.store.clusters());
+  return pick(list, id_or_name);
+}
+
 http::ServerResponse clusters_list(const Context& context, const http::ServerRequest& request) {
   if (auto refusal = refuse_parameters(request, {})) return *std::move(refusal);
   const auto list = context.store.clusters();
   if (!list) return problem(list.error());
   std::string items;
   for (const model::ClusterRow& row : list->items)
-    items += (items.empty() ? "" : ",") + wire::to_json(row);
+    items += (items.empty() ? "" : ",") + wire::to_json(row, condition_of(*list, row.id));
   return {200, fmt::format("{{\"items\":[{}],\"sequence\":{}}}\n", items, list->sequence)};
 }
 
@@ -57,9 +68,11 @@ http::ServerResponse clusters_add(const Context& context, const http::ServerRequ
 }
 
 http::ServerResponse cluster_get(const Context& context, const http::ServerRequest& request) {
-  const Result<model::ClusterRow> row = find_cluster(context, request.path[2]);
+  const auto list = context.store.clusters();
+  if (!list) return problem(list.error());
+  const Result<model::ClusterRow> row = pick(*list, request.path[2]);
   if (!row) return lookup_problem(row.error());
-  return {200, wire::to_json(*row) + "\n"};
+  return {200, wire::to_json(*row, condition_of(*list, row->id)) + "\n"};
 }
 
 http::ServerResponse cluster_patch(const Context& context, const http::ServerRequest& request) {

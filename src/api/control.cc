@@ -91,6 +91,15 @@ http::ServerResponse queue_publish(const Context& context, const http::ServerReq
   return {200, "{}\n"};
 }
 
+http::ServerResponse condition_publish(const Context& context, const http::ServerRequest& request) {
+  const wire::Strict<wire::ConditionWrite> write = wire::read_condition_write(request.body);
+  if (!write) return problem(write.error());
+  const auto published = context.store.publish_condition(write->term, write->condition);
+  context.directory.forget();
+  if (!published) return problem(published.error());
+  return {200, "{}\n"};
+}
+
 http::ServerResponse pools_list(const Context& context, const http::ServerRequest&) {
   const Result<model::OwnState> state = context.store.own_state();
   if (!state) return problem(state.error());

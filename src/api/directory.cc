@@ -27,6 +27,30 @@ model::Message place_message(const Picture& picture, const Picture::Place& place
        place.ahead == 0 ? std::string() : words::render_names(first, place.ahead, language)});
 }
 
+std::optional<model::Message> trouble_of(const Picture& picture, const model::ClusterRow& cluster) {
+  const auto condition = picture.conditions.find(cluster.id);
+  if (condition == picture.conditions.end() ||
+      condition->second.health == model::ClusterHealth::kReachable)
+    return std::nullopt;
+  std::string status(model::to_string(condition->second.health));
+  if (!condition->second.words.empty()) status += ": " + condition->second.words;
+  return model::make_message(model::MessageCode::kClusterUnavailable,
+                             {cluster.name, std::move(status)});
+}
+
+// Says why nothing moves while the job's cluster can't be had, or the only ones that offer its type
+// can't; nothing when that is not so.
+std::optional<model::Message> trouble_message(const Picture& picture, const model::JobRow& job) {
+  if (job.state.status != model::JobStatus::kPending) return std::nullopt;
+  if (const model::ClusterRow* cluster = picture.cluster(job.state.cluster))
+    return trouble_of(picture, *cluster);
+  if (job.state.message.code != model::MessageCode::kNoCluster) return std::nullopt;
+  for (const model::ClusterRow& cluster : picture.clusters)
+    if (cluster.tpu_type == job.spec.tpu_type && cluster.status == model::ClusterStatus::kActive)
+      if (auto trouble = trouble_of(picture, cluster)) return trouble;
+  return std::nullopt;
+}
+
 }  // namespace
 
 const model::ClusterRow* Picture::cluster(const model::ClusterId& id) const {
@@ -55,6 +79,7 @@ std::shared_ptr<const Picture> Directory::read() {
   auto queues = store_.queues();
   if (!clusters || !queues) return nullptr;
   picture->clusters = std::move(clusters->items);
+  picture->conditions = std::move(clusters->conditions);
   picture->queues = *std::move(queues);
   for (std::size_t q = 0; q < picture->queues.size(); ++q) {
     const std::vector<model::JobId>& order = picture->queues[q].order.order;
@@ -75,7 +100,9 @@ std::string render_job(const model::JobRow& row, const Picture& picture, words::
                        Codes codes, WallTime now) {
   wire::JobExtras extras;
   model::JobState shown = row.state;
-  if (shows_place(row.state)) {
+  if (auto trouble = trouble_message(picture, row)) {
+    shown.message = *std::move(trouble);
+  } else if (shows_place(row.state)) {
     if (const auto place = picture.places.find(row.id); place != picture.places.end()) {
       shown.message = place_message(picture, place->second, language);
       const Duration age = now - picture.queues[place->second.queue].published_at;

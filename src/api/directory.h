@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -24,6 +25,7 @@ struct Picture {
     std::size_t ahead = 0;
   };
   std::vector<model::ClusterRow> clusters;
+  std::map<model::ClusterId, model::ClusterCondition> conditions;
   std::vector<store::Store::PublishedQueue> queues;
   std::unordered_map<model::JobId, Place> places;
   std::unordered_map<model::JobId, std::pair<std::string, std::string>> fronts;  // actor, name

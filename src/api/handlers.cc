@@ -40,6 +40,7 @@ constexpr std::array kRoutes{
     Route{"POST", {"v1", "state"}, state_write},
     Route{"GET", {"v1", "queues"}, queues_list},
     Route{"PUT", {"v1", "queues"}, queue_publish},
+    Route{"PUT", {"v1", "conditions"}, condition_publish},
     Route{"GET", {"v1", "pools"}, pools_list},
     Route{"GET", {"v1", "version"}, version_get},
 };

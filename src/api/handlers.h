@@ -63,6 +63,7 @@ http::ServerResponse state_get(const Context& context, const http::ServerRequest
 http::ServerResponse state_write(const Context& context, const http::ServerRequest& request);
 http::ServerResponse queues_list(const Context& context, const http::ServerRequest& request);
 http::ServerResponse queue_publish(const Context& context, const http::ServerRequest& request);
+http::ServerResponse condition_publish(const Context& context, const http::ServerRequest& request);
 http::ServerResponse pools_list(const Context& context, const http::ServerRequest& request);
 http::ServerResponse version_get(const Context& context, const http::ServerRequest& request);
 

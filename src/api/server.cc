@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <span>
@@ -15,6 +16,7 @@
 
 #include "api/service.h"
 #include "base/digest.h"
+#include "http/server.h"
 #include "store/store.h"
 #include "wire/wire.h"
 
@@ -24,6 +26,11 @@ namespace {
 std::unexpected<Error> no_file(const std::string& path, const std::string& why) {
   return fail(ErrorKind::kDenied,
               fmt::format("{} can't be used: {}; name another data folder with --data", path, why));
+}
+
+WallTime now() {
+  return WallTime(
+      std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()));
 }
 
 Result<std::monostate> make_folder(const std::string& path) {
@@ -90,22 +97,41 @@ ApiServer::ApiServer(Settings settings) : settings_(std::move(settings)) {}
 
 ApiServer::~ApiServer() { stop(); }
 
-Result<std::uint16_t> ApiServer::start() {
+Result<std::monostate> ApiServer::check_port() const {
+  if (settings_.port == 0) return std::monostate{};
+  http::ServerSettings settings;
+  settings.address = settings_.address;
+  settings.port = settings_.port;
+  http::Server probe(settings, [](const http::ServerRequest&, const http::Reply&) {});
+  FALCON_TRY(port, probe.start());
+  probe.stop();
+  return std::monostate{};
+}
+
+Result<std::monostate> ApiServer::open() {
   if (const auto folder = make_folder(settings_.data); !folder)
     return std::unexpected(folder.error());
+  store::SqliteSettings sqlite;
+  sqlite.path = settings_.data + "/falcon.db";
+  if (settings_.log)
+    sqlite.on_trouble = [log = settings_.log](const std::string& what) {
+      log(fmt::format("{{\"time\":\"{}\",\"severity\":\"error\",\"message\":{}}}",
+                      to_rfc3339(now()), wire::quoted(what)));
+    };
+  FALCON_TRY(store, store::open_sqlite(std::move(sqlite)));
   token_ = settings_.token;
   if (token_.empty()) {
     FALCON_TRY(token, token_of(settings_.data));
     token_ = std::move(token);
   }
-  store::SqliteSettings sqlite;
-  sqlite.path = settings_.data + "/falcon.db";
-  if (settings_.log)
-    sqlite.on_trouble = [log = settings_.log](const std::string& what) {
-      log(fmt::format("{{\"level\":\"error\",\"message\":{}}}", wire::quoted(what)));
-    };
-  FALCON_TRY(store, store::open_sqlite(std::move(sqlite)));
+  parts_ = std::make_unique<Parts>();
+  parts_->store = std::move(store);
+  return std::monostate{};
+}
 
+Result<std::uint16_t> ApiServer::start() {
+  if (!parts_)
+    if (const auto opened = open(); !opened) return std::unexpected(opened.error());
   ServiceSettings service;
   service.http.address = settings_.address;
   service.http.port = settings_.port;
@@ -113,24 +139,23 @@ Result<std::uint16_t> ApiServer::start() {
   service.identity = {settings_.language, settings_.installation, settings_.storage_endpoint,
                       settings_.version};
   service.log = settings_.log;
-  auto parts = std::make_unique<Parts>();
-  parts->store = std::move(store);
-  parts->service = std::make_unique<Service>(*parts->store, std::move(service));
-  FALCON_TRY(port, parts->service->start());
+  auto started = std::make_unique<Service>(*parts_->store, std::move(service));
+  FALCON_TRY(port, started->start());
   const bool v6 = settings_.address.find(':') != std::string::npos;
   url_ = fmt::format("http://{}{}{}:{}", v6 ? "[" : "", settings_.address, v6 ? "]" : "", port);
   if (const auto written =
           write_file(settings_.data + "/api.json", fmt::format("{{\"url\": \"{}\"}}\n", url_));
       !written)
     return std::unexpected(written.error());
-  parts_ = std::move(parts);
+  parts_->service = std::move(started);
   return port;
 }
 
 void ApiServer::stop() {
-  if (!parts_) return;
-  ::unlink((settings_.data + "/api.json").c_str());
-  parts_->service->stop();
+  if (parts_ && parts_->service) {
+    ::unlink((settings_.data + "/api.json").c_str());
+    parts_->service->stop();
+  }
   parts_.reset();
 }
 

@@ -13,6 +13,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/result.h"
@@ -41,10 +43,17 @@ class ApiServer {
   ApiServer(const ApiServer&) = delete;
   ApiServer& operator=(const ApiServer&) = delete;
 
-  Result<std::uint16_t> start();  // the port; call it once
+  // Nobody else has the port now. Touches no file.
+  Result<std::monostate> check_port() const;
+  // Takes the folder: the database is there with its schema up to date, the token is known. What
+  // stands in the way of a start is found here, before anybody else was started for its sake.
+  Result<std::monostate> open();
+  // Of the buckets, when it is known only now. Before start().
+  void set_storage_endpoint(std::string url) { settings_.storage_endpoint = std::move(url); }
+  Result<std::uint16_t> start();  // open(), unless that was done; the port; call it once
   void stop();                    // requests under way are answered; a second call does nothing
   const std::string& url() const { return url_; }      // after start()
-  const std::string& token() const { return token_; }  // after start()
+  const std::string& token() const { return token_; }  // after open()
 
  private:
   struct Parts;

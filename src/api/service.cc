@@ -33,6 +33,15 @@ bool is_path(const http::ServerRequest& request, std::initializer_list<std::stri
   return std::ranges::equal(request.path, path);
 }
 
+// Reads that end as reads do, and what the controller says every few seconds, are no news.
+bool is_news(const http::ServerRequest& request, int status) {
+  const bool reads = request.method == "GET" || request.method == "HEAD";
+  if (reads) return status >= 400 && status != 404 && status != 410;
+  if (status >= 400 || request.path.size() < 2 || request.method != "PUT") return true;
+  const std::string& what = request.path[1];
+  return what != "terms" && what != "queues" && what != "conditions";
+}
+
 }  // namespace
 
 class Service::Parts {
@@ -111,18 +120,17 @@ class Service::Parts {
 
   void finish(const Call& call, http::ServerResponse response) {
     response.headers.emplace_back("X-Request-Id", call.id);
-    const bool reads = call.request.method == "GET" || call.request.method == "HEAD";
-    const bool usual = response.status < 400 || response.status == 404 || response.status == 410;
-    if (settings_.log && !(reads && usual)) {
+    if (settings_.log && is_news(call.request, response.status)) {
       const auto spent =
           std::chrono::duration_cast<std::chrono::microseconds>(SteadyClock::now() - call.begun);
-      settings_.log(fmt::format(
-          "{{\"time\":\"{}\",\"level\":\"{}\",\"request\":\"{}\",\"method\":{},\"target\":{},"
-          "\"status\":{},\"ms\":{:.3f}}}",
-          to_rfc3339(settings_.now()), response.status >= 500 ? "error" : "info", call.id,
-          wire::quoted(clean_text(call.request.method, 20)),
-          wire::quoted(clean_text(call.request.target, 500)), response.status,
-          static_cast<double>(spent.count()) / 1000));
+      settings_.log(
+          fmt::format("{{\"time\":\"{}\",\"severity\":\"{}\",\"message\":\"request "
+                      "answered\",\"request\":\"{}\",\"method\":{},"
+                      "\"target\":{},\"status\":{},\"ms\":{:.3f}}}",
+                      to_rfc3339(settings_.now()), response.status >= 500 ? "error" : "info",
+                      call.id, wire::quoted(clean_text(call.request.method, 20)),
+                      wire::quoted(clean_text(call.request.target, 500)), response.status,
+                      static_cast<double>(spent.count()) / 1000));
     }
     call.reply.send(std::move(response));
   }

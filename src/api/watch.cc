@@ -129,11 +129,13 @@ void WatchHub::answer(const http::ServerRequest& request, const http::Reply& rep
   auto wish = read_wish(request);
   if (!wish) return reply.send(std::move(wish).error());
   wish->language = language;
-  // A sequence that was never given out comes from another database: list again, too.
   const auto first = store_.changes(wish->since, 1);
-  if (!first && first.error().kind != ErrorKind::kNotFound)
+  if (!first) {
+    if (first.error().kind == ErrorKind::kNotFound) return reply.send(too_old(wish->since));
+    if (first.error().kind == ErrorKind::kInvalid)
+      return reply.send(invalid_field("since", first.error().what));
     return reply.send(problem(first.error()));
-  if (!first || first->sequence < wish->since) return reply.send(too_old(wish->since));
+  }
 
   Watcher watcher{*wish, wish->since, nullptr, Clock::now() + bookmark_every_};
   watcher.stream = reply.stream({200, "", "application/json", {{"Cache-Control", "no-store"}}});

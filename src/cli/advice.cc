@@ -92,6 +92,29 @@ std::vector<std::string> advice_for(const model::JobRow& job) {
   std::abort();
 }
 
+std::vector<std::string> advice_for(const model::ClusterRow& cluster,
+                                    const std::optional<model::ClusterCondition>& condition) {
+  if (!condition) return {};
+  switch (condition->health) {
+    case model::ClusterHealth::kReachable:
+      return {};
+    case model::ClusterHealth::kNotFound:
+      return {fmt::format("Google knows no such cluster; what there is: gcloud container clusters "
+                          "list --project {}",
+                          cluster.project),
+              fmt::format("if its row is wrong: falcon cluster remove {}, then falcon cluster add",
+                          cluster.name)};
+    case model::ClusterHealth::kDenied:
+      return {
+          fmt::format("give Falcon's account roles/container.clusterAdmin and "
+                      "roles/container.developer in project {}, or correct the row",
+                      cluster.project)};
+    case model::ClusterHealth::kUnreachable:
+      return {"Falcon tries again by itself; nothing new begins there meanwhile"};
+  }
+  std::abort();
+}
+
 std::vector<std::string> kubectl_lines(const model::JobRow& job, const model::ClusterRow& cluster) {
   return {fmt::format("gcloud container clusters get-credentials {} --location {} --project {}",
                       cluster.name, cluster.location, cluster.project),

@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <map>
 #include <memory>
 #include <vector>
 
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/spans.h"
+#include "model/validation.h"
+#include "usage/flags.h"
 #include "words/words.h"
 
 namespace falcon::cli {
@@ -42,13 +43,26 @@ constexpr std::array<std::pair<const char*, const char*>, 4> kServers{
      {"controller", "Run the controller alone"},
      {"sim", "Run the local cloud, look at it, break it"}}};
 
-const std::map<std::string, Output> kListOutputs{{"table", Output::kTable},
-                                                 {"wide", Output::kWide},
-                                                 {"json", Output::kJson},
-                                                 {"yaml", Output::kYaml},
-                                                 {"name", Output::kName}};
-const std::map<std::string, Output> kSubmitOutputs{
-    {"text", Output::kTable}, {"json", Output::kJson}, {"name", Output::kName}};
+struct OutputWord {
+  const char* word;
+  Output output;
+};
+constexpr std::array kListOutputs{
+    OutputWord{"table", Output::kTable}, OutputWord{"wide", Output::kWide},
+    OutputWord{"json", Output::kJson}, OutputWord{"yaml", Output::kYaml},
+    OutputWord{"name", Output::kName}};
+constexpr std::array kSubmitOutputs{OutputWord{"text", Output::kTable},
+                                    OutputWord{"json", Output::kJson},
+                                    OutputWord{"name", Output::kName}};
+
+void add_output(CLI::App& command, std::span<const OutputWord> known, Output& output,
+                const char* what) {
+  std::vector<std::string> words;
+  for (const OutputWord& each : known) words.emplace_back(each.word);
+  usage::add_choice(
+      command, "-o,--output", std::move(words),
+      [known, &output](std::size_t place) { output = known[place].output; }, what);
+}
 
 // Options without CLI11's lists of types, alternatives and exclusions: the words say it.
 class PlainFormatter : public CLI::Formatter {
@@ -57,6 +71,13 @@ class PlainFormatter : public CLI::Formatter {
     return option->get_items_expected_max() == 0 || option->get_positional() ? "" : " VALUE";
   }
 };
+
+std::vector<std::string> status_words() {
+  std::vector<std::string> words;
+  for (const model::JobStatus status : model::kAllJobStatuses)
+    words.emplace_back(model::to_string(status));
+  return words;
+}
 
 using Verb = std::function<int(Context&)>;
 
@@ -108,7 +129,10 @@ class Grammar {
     submit_flags_ = {
         command->add_option("--name", submit.name, "Name of the job: a-z, 0-9 and -"),
         command->add_option("--actor", submit.actor, "Who it is charged to; $USER by default"),
-        command->add_option("--priority", submit.priority, "-1000 to 1000; higher goes first"),
+        usage::add_number(
+            *command, "--priority", model::kPriorityMin, model::kPriorityMax,
+            [this](std::int64_t value) { submit.priority = static_cast<std::int32_t>(value); },
+            "-1000 to 1000; higher goes first"),
         command->add_option("--image", submit.image, "Container image"),
         command->add_option("--tpu-type", submit.tpu_type, "v6e, v7x, v5p, v5e, v4"),
         command->add_option("--topology", submit.topology, "2x2, 4x4, 2x2x4, …"),
@@ -118,15 +142,16 @@ class Grammar {
         command->add_option("--timeout", submit.timeout,
                             "How long it may run: 3600, 90m, 2h (24h)"),
         command->add_option("--grace", submit.grace, "Time to end after SIGTERM (30s)"),
-        command->add_option("--max-retries", submit.max_retries,
-                            "Runs again after failures: 0 to 10"),
+        usage::add_number(
+            *command, "--max-retries", 0, model::kRetriesMax,
+            [this](std::int64_t value) { submit.max_retries = value; },
+            "Runs again after failures: 0 to 10"),
         command->add_option("--env", submit.env, "NAME=VALUE, may be repeated")
             ->allow_extra_args(false),
         command->add_option("--label", submit.labels, "KEY=VALUE, may be repeated")
             ->allow_extra_args(false)};
     command->add_flag("--wait", submit.wait, "Wait for the end; the exit code tells how it went");
-    command->add_option("-o,--output", submit.output, "text, json or name (the id alone)")
-        ->transform(CLI::CheckedTransformer(kSubmitOutputs));
+    add_output(*command, kSubmitOutputs, submit.output, "text, json or name (the id alone)");
     command->callback(
         [this] { verb = [this](Context& context) { return run_submit(context, submit); }; });
   }
@@ -141,16 +166,25 @@ class Grammar {
          {"pools", "pool", "Node pools that Falcon has made"}}};
     for (const auto& [kind, alias, what] : kinds) {
       CLI::App* command = get->add_subcommand(kind, what)->alias(alias);
-      command->add_option("name", get_.name, "Name or id; all if not given");
+      command->add_option("name", get_.name,
+                          std::string_view(kind) == "queues"
+                              ? "Those of a cluster; all if not given"
+                              : "Name or id; all if not given");
       if (std::string_view(kind) == "jobs") {
-        command->add_option("--status", get_.status, "Pending, Running, Succeeded, Failed, …");
+        usage::add_choice(
+            *command, "--status", status_words(),
+            [this](std::size_t place) {
+              get_.status = model::to_string(model::kAllJobStatuses[place]);
+            },
+            "Pending, Running, Succeeded, Failed, …");
         command->add_option("--actor", get_.actor, "Jobs of this actor");
         command->add_option("--cluster", get_.cluster, "Jobs on this cluster");
-        command->add_option("--limit", get_.count_max, "How many at most (200)")
-            ->check(CLI::Range(std::size_t{1}, std::size_t{100'000}));
+        usage::add_number(
+            *command, "--limit", 1, 100'000,
+            [this](std::int64_t value) { get_.count_max = static_cast<std::size_t>(value); },
+            "How many at most (200)");
       }
-      command->add_option("-o,--output", get_.output, "wide, json, yaml or name")
-          ->transform(CLI::CheckedTransformer(kListOutputs));
+      add_output(*command, kListOutputs, get_.output, "wide, json, yaml or name");
       command->callback([this, name = std::string(kind)] {
         get_.kind = name;
         verb = [this](Context& context) { return run_get(context, get_); };
@@ -190,16 +224,9 @@ class Grammar {
   void add_wait() {
     CLI::App* command = app_.add_subcommand("wait", "Wait for jobs, telling what changes");
     command->add_option("job", names_, "Names or ids")->required();
-    command->add_option_function<std::string>(
-        "--for",
-        [this](const std::string& text) {
-          wait_.until = model::job_status_from_string(text);
-          if (!wait_.until)
-            throw CLI::ValidationError(
-                "--for", fmt::format("\"{}\" is no status; Pending, Running, Succeeded, Failed, "
-                                     "Aborting or Aborted",
-                                     clean_text(text, 40)));
-        },
+    usage::add_choice(
+        *command, "--for", status_words(),
+        [this](std::size_t place) { wait_.until = model::kAllJobStatuses[place]; },
         "This status instead of the end");
     command->add_option_function<std::string>(
         "--timeout",
@@ -229,12 +256,11 @@ class Grammar {
     add->add_option("--service-account", row_.service_account,
                     "Kubernetes service account of the pods");
     add->callback([this] {
-      if (row_.zone.empty()) row_.zone = row_.location;
+      if (row_.zone.empty() && model::is_zone(row_.location)) row_.zone = row_.location;
       verb = [this](Context& context) { return run_cluster_add(context, row_); };
     });
     CLI::App* list = cluster->add_subcommand("list", "List clusters");
-    list->add_option("-o,--output", get_.output, "wide, json, yaml or name")
-        ->transform(CLI::CheckedTransformer(kListOutputs));
+    add_output(*list, kListOutputs, get_.output, "wide, json, yaml or name");
     list->callback([this] {
       get_.kind = "clusters";
       verb = [this](Context& context) { return run_get(context, get_); };
@@ -275,42 +301,12 @@ class Grammar {
   std::vector<std::string> names_;
 };
 
-// The command as far as it was understood: "falcon get", and the app that it belongs to.
-const CLI::App* innermost(const CLI::App& app, std::string& path) {
-  const CLI::App* inner = &app;
-  path = "falcon";
-  while (!inner->get_subcommands().empty()) {
-    inner = inner->get_subcommands().front();
-    path += " " + inner->get_name();
-  }
-  return inner;
-}
-
-// A word that nobody knows, and the nearest one that the innermost command does.
-std::string suggestion(const CLI::App& command, std::span<const std::string> args) {
-  std::vector<std::string> names;
-  for (const CLI::App* sub : command.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(sub->get_name());
-  for (const CLI::Option* option : command.get_options())
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  const std::vector<std::string_view> known(names.begin(), names.end());
-  for (const std::string& arg : args) {
-    const std::string word = arg.substr(0, arg.find('='));
-    if (std::ranges::find(names, word) != names.end()) continue;
-    if (const std::string_view near = closest_word(word, known); !near.empty())
-      return fmt::format("; did you mean \"{}\"?", near);
-  }
-  return {};
-}
-
 int usage_error(const Io& io, const CLI::App& app, const CLI::ParseError& error,
                 std::span<const std::string> args) {
   std::string path;
-  const CLI::App* command = innermost(app, path);
-  std::string what = error.what();
-  std::ranges::replace(what, '\n', ' ');
-  io.err << fmt::format("{}: {}{}\n{} --help shows what there is\n", path, clean_text(what, 500),
-                        suggestion(*command, args), path);
+  usage::innermost(app, path);
+  io.err << fmt::format("{}: {}\n{} --help shows what there is\n", path,
+                        usage::complaint(app, error, args), path);
   return kExitUsage;
 }
 
@@ -328,7 +324,7 @@ int print_help(const Io& io, CLI::App& app, std::span<const std::string> path) {
     CLI::App* const sub = subcommand(*command, word);
     if (sub == nullptr) {
       io.err << fmt::format("falcon help: there is no command \"{}\"{}\n", clean_text(word, 40),
-                            suggestion(*command, path));
+                            usage::suggestion(*command, path));
       return kExitUsage;
     }
     before += (before.empty() ? "" : " ") + command->get_name();
@@ -396,8 +392,8 @@ int run_cli(std::span<const std::string> args, const Io& io) {
     grammar.app().parse(reversed);
   } catch (const CLI::CallForHelp&) {
     std::string path;
-    const CLI::App* command = innermost(grammar.app(), path);
-    io.out << command->help(
+    const CLI::App& command = usage::innermost(grammar.app(), path);
+    io.out << command.help(
         path.substr(0, path.rfind(' ') == std::string::npos ? 0 : path.rfind(' ')));
     return kExitOk;
   } catch (const CLI::ParseError& error) {

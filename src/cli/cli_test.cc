@@ -1,16 +1,12 @@
 // The command line as people and scripts meet it: what is sent, what is printed where, and the exit
-// code. The API server is played by a table of answers; the clock moves when a command sleeps.
+// code.
 #include "cli/cli.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <deque>
-#include <map>
-#include <sstream>
-
-#include "cli/server.h"
+#include "cli/test_cli.h"
 
 namespace falcon::cli {
 namespace {
@@ -20,114 +16,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-constexpr const char* kJobId = "0193a000-0000-7000-8000-000000000001";
-
-struct JobJson {
-  std::string status = "Running";
-  std::string reason = "";
-  std::string message = "Pod 运行中 (1/1 active)";
-  std::string exit_code = "null";
-  std::string topology = "2x2";
-  std::string started_at = "\"2026-12-01T08:01:00Z\"";
-};
-
-std::string job_json(const JobJson& job) {
-  return fmt::format(
-      R"j({{"id":"{}","name":"train","actor":"ann","priority":0,"labels":{{}},"spec":{{"image":"i",)j"
-      R"j("command":["python3","-c","print('x')"],"args":[],"env":[],"tpu_type":"v6e","topology":"{}",)j"
-      R"j("supply_mode":"on-demand","timeout_seconds":3600,"termination_grace_seconds":30,"max_retries":0}},)j"
-      R"j("created_at":"2026-12-01T08:00:00Z","aborting_at":null,"version":7,"status":"{}","reason":"{}",)j"
-      R"j("message":"{}","message_code":"Running","message_arguments":["1","1"],"cluster":"c-id",)j"
-      R"j("node_pool_name":"falcon-pool","job_uid":"u","attempt":1,"provision":1,"exit_code":{},)j"
-      R"j("dispatched_at":null,"started_at":{},"finished_at":null,"aborted_at":null,"cleanup":"",)j"
-      R"j("cleanup_error":"","cluster_name":"c1","log_prefix":"gs://bucket/logs/{}/"}})j",
-      kJobId, job.topology, job.status, job.reason, job.message, job.exit_code, job.started_at,
-      kJobId);
-}
-
-std::string failed_job_json() {
-  return job_json({.status = "Failed",
-                   .reason = "JobFailed",
-                   .message = "Pod terminated: Error (exit code 3)",
-                   .exit_code = "3"});
-}
-
-class Cli : public ::testing::Test {
- protected:
-  Cli() {
-    files_["/data/api.json"] = R"({"url": "http://127.0.0.1:1"})";
-    files_["/data/token"] = "secret\n";
-    environment_["FALCON_DATA"] = "/data";
-    environment_["USER"] = "ann";
-  }
-
-  // The answer to a request, given once, or for ever when it is the last one for it.
-  void answer(const std::string& request, int status, std::string body) {
-    answers_[request].push_back({status, {}, std::move(body)});
-  }
-
-  int run(std::vector<std::string> args) {
-    const Io io{
-        .in = in_,
-        .out = out_,
-        .err = err_,
-        .environment = [this](const std::string& name) -> std::optional<std::string> {
-          const auto found = environment_.find(name);
-          return found == environment_.end() ? std::nullopt
-                                             : std::optional<std::string>(found->second);
-        },
-        .user = "login",
-        .now = [this] { return now_; },
-        .sleep = [this](Duration span) { now_ += span; },
-        .read_file = [this](const std::string& path) -> Result<std::string> {
-          const auto found = files_.find(path);
-          if (found == files_.end())
-            return fail(ErrorKind::kNotFound, path + ": No such file or directory");
-          return found->second;
-        },
-        .send = [this](const http::Request& request) { return serve(request); },
-    };
-    return run_cli(args, io);
-  }
-
-  std::string out() const { return out_.str(); }
-  std::string err() const { return err_.str(); }
-  // "METHOD path" of all that was sent, in order.
-  std::vector<std::string> sent() const {
-    std::vector<std::string> lines;
-    for (const http::Request& request : requests_) lines.push_back(key_of(request));
-    return lines;
-  }
-
-  std::map<std::string, std::string> files_;
-  std::map<std::string, std::string> environment_;
-  std::vector<http::Request> requests_;
-  std::istringstream in_;
-
- private:
-  static std::string key_of(const http::Request& request) {
-    const std::size_t path = request.url.find('/', std::string_view("http://").size());
-    return request.method + " " + request.url.substr(path);
-  }
-
-  Result<http::Response> serve(const http::Request& request) {
-    requests_.push_back(request);
-    const auto found = answers_.find(key_of(request));
-    if (found == answers_.end())
-      return fail(ErrorKind::kUnavailable, "connection refused: " + key_of(request));
-    http::Response response = found->second.front();
-    if (found->second.size() > 1) found->second.pop_front();
-    return response;
-  }
-
-  std::map<std::string, std::deque<http::Response>> answers_;
-  std::ostringstream out_;
-  std::ostringstream err_;
-  WallTime now_ = *parse_rfc3339("2026-12-01T08:02:05Z");
-};
-
-const std::string kJobPath = std::string("/v1/jobs/") + kJobId;
 
 TEST_F(Cli, SubmitsAFile) {
   files_["job.yaml"] =
@@ -331,10 +219,32 @@ TEST_F(Cli, AbortsAndPassesOnWhyNot) {
   answer("POST /v1/jobs/train:abort", 200, job_json({.status = "Aborting", .message = "正在中止"}));
   answer("POST /v1/jobs/old:abort", 409,
          R"({"status":409,"title":"Conflict","code":"finished","detail":"job old is Succeeded"})");
+  answer("GET /v1/jobs/train", 200, job_json({}));
+  answer("GET /v1/jobs/old", 200, job_json({.status = "Succeeded"}));
   EXPECT_EQ(run({"abort", "old", "train"}), kExitFailed);
   EXPECT_EQ(out(),
             fmt::format("job train is Aborting; wait for its end: falcon wait {}\n", kJobId));
   EXPECT_EQ(err(), "falcon: job old is Succeeded\n");
+}
+
+TEST_F(Cli, AbortsNothingWhenOneNameIsNone) {
+  answer("GET /v1/jobs/train", 200, job_json({}));
+  answer("GET /v1/jobs/trian", 404,
+         R"({"status":404,"title":"Not Found","code":"not_found","detail":"no job trian"})");
+  EXPECT_EQ(run({"abort", "train", "trian"}), kExitFailed);
+  EXPECT_THAT(sent(), ElementsAre("GET /v1/jobs/train", "GET /v1/jobs/trian"));
+  EXPECT_EQ(err(), "falcon: no job trian\nfalcon: nothing was aborted\n");
+}
+
+TEST_F(Cli, NamesThatAreNoneAreNoEmptyLists) {
+  answer("GET /v1/pools", 200, R"({"items":[]})");
+  answer("GET /v1/clusters", 200, R"({"items":[],"sequence":1})");
+  answer("GET /v1/queues", 200, R"({"items":[]})");
+  EXPECT_EQ(run({"get", "pools", "nope"}), kExitFailed);
+  EXPECT_THAT(err(), HasSubstr("falcon: there is no node pool \"nope\"; what there is: "));
+  EXPECT_EQ(run({"get", "queues", "nope"}), kExitFailed);
+  EXPECT_THAT(err(), HasSubstr("falcon: there is no cluster \"nope\""));
+  EXPECT_EQ(run({"get", "pools"}), kExitOk);
 }
 
 // The bucket of the log tests: one object, `text` long so far.
@@ -428,49 +338,6 @@ TEST_F(Cli, SaysWhyThereIsNoLogYet) {
   answer(kObjects, 404, "{}");
   EXPECT_EQ(run({"logs", "train"}), kExitFailed);
   EXPECT_EQ(err(), "falcon: train has no log yet; it is Pending/Provisioning: m\n");
-}
-
-TEST_F(Cli, LooksAfterClusters) {
-  const std::string row =
-      R"({"id":"c-id","name":"c1","project":"p","location":"us-east5-a","zone":"us-east5-a",)"
-      R"("tpu_type":"v6e","gcs_bucket":"b","default_reservation":"","kubernetes_namespace":"default",)"
-      R"("service_account":"","status":"maintenance","created_at":"2026-12-01T07:00:00Z","version":1})";
-  answer("POST /v1/clusters", 201, row);
-  EXPECT_EQ(run({"cluster", "add", "--name", "c1", "--project", "p", "--location", "us-east5-a",
-                 "--tpu-type", "v6e", "--bucket", "b"}),
-            kExitOk)
-      << err();
-  EXPECT_THAT(requests_.back().body, HasSubstr(R"("zone":"us-east5-a")"));
-  EXPECT_EQ(run({"cluster", "add", "--name", "c1", "--project", "p", "--location", "us-east5-a",
-                 "--tpu-type", "v9", "--bucket", "b"}),
-            kExitUsage);
-  EXPECT_THAT(err(), HasSubstr("falcon: tpu_type: "));
-  answer("PATCH /v1/clusters/c1", 200, row);
-  EXPECT_EQ(run({"cluster", "set", "c1", "--status", "maintenance"}), kExitOk);
-  EXPECT_EQ(requests_.back().body, R"({"status":"maintenance"})");
-  EXPECT_THAT(out(), HasSubstr("cluster c1 is maintenance\n"));
-  answer(
-      "DELETE /v1/clusters/c1", 409,
-      R"({"status":409,"title":"Conflict","code":"conflict","detail":"cluster c1 has 2 node pools"})");
-  EXPECT_EQ(run({"cluster", "remove", "c1"}), kExitFailed);
-  EXPECT_THAT(err(), HasSubstr("falcon: cluster c1 has 2 node pools\n"));
-}
-
-TEST_F(Cli, HelpsWithTypingSlips) {
-  EXPECT_EQ(run({"sumbit", "-f", "x"}), kExitUsage);
-  EXPECT_THAT(err(), HasSubstr("did you mean \"submit\"?\nfalcon --help"));
-  EXPECT_EQ(run({"get", "jobz"}), kExitUsage);
-  EXPECT_THAT(err(), HasSubstr("did you mean \"jobs\"?\nfalcon get --help"));
-  EXPECT_EQ(run({"submit", "--topolgy", "2x2"}), kExitUsage);
-  EXPECT_THAT(err(), HasSubstr("did you mean \"--topology\"?\nfalcon submit --help"));
-  EXPECT_EQ(run({"wait", "x", "--for", "Done"}), kExitUsage);
-  EXPECT_THAT(err(), HasSubstr("\"Done\" is no status"));
-  EXPECT_EQ(run({"wait", "x", "--timeout", "soon"}), kExitUsage);
-  EXPECT_THAT(err(), HasSubstr("write it like 90s"));
-  EXPECT_EQ(run({"get", "jobs", "--", "x"}), kExitUsage);
-  EXPECT_EQ(run({}), kExitUsage);
-  EXPECT_EQ(run({"cluster", "set", "c1"}), kExitUsage);
-  EXPECT_THAT(requests_, IsEmpty());
 }
 
 TEST_F(Cli, TakesAFileOrFlagsNotBoth) {

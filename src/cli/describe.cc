@@ -135,14 +135,32 @@ int describe_job(Context& context, const std::string& name) {
   const Result<std::vector<Event>> events = context.server.events(job->row.id.value());
   if (!events) return report(context.io, events.error());
   print_events(context.io, *events, "  ");
+  // The row may be gone; then all that is known is said below.
+  std::optional<Cluster> cluster;
+  if (!job->row.state.cluster.empty())
+    if (Result<Cluster> found = context.server.cluster(job->row.state.cluster.value()))
+      cluster = *std::move(found);
   sheet.heading("What to do next:");
+  if (cluster && job->row.state.status == model::JobStatus::kPending)
+    for (const std::string& line : advice_for(cluster->row, cluster->condition)) sheet.item(line);
   for (const std::string& line : advice_for(job->row)) sheet.item(line);
-  if (job->row.state.cluster.empty()) return kExitOk;
-  const Result<Cluster> cluster = context.server.cluster(job->row.state.cluster.value());
-  if (!cluster) return kExitOk;  // the row may be gone; all that is known has been said
+  if (!cluster) return kExitOk;
   sheet.heading("In Kubernetes:");
   for (const std::string& line : kubectl_lines(job->row, cluster->row)) sheet.item(line);
   return kExitOk;
+}
+
+void print_condition(Sheet& sheet, const Cluster& cluster) {
+  if (!cluster.condition) {
+    sheet.line("Condition", "unknown; no controller has looked yet");
+    return;
+  }
+  const model::ClusterCondition& condition = *cluster.condition;
+  sheet.line("Condition",
+             condition.words.empty()
+                 ? std::string(model::to_string(condition.health))
+                 : fmt::format("{}: {}", model::to_string(condition.health), condition.words));
+  sheet.time("Found so", condition.since);
 }
 
 int describe_cluster(Context& context, const std::string& name) {
@@ -153,6 +171,7 @@ int describe_cluster(Context& context, const std::string& name) {
   sheet.line("Name", row.name);
   sheet.line("Id", row.id.value());
   sheet.line("Status", model::to_string(row.status));
+  print_condition(sheet, *cluster);
   sheet.line("TPU type", row.tpu_type);
   sheet.line("Project", row.project);
   sheet.line("Location", row.location);
@@ -174,6 +193,7 @@ int describe_cluster(Context& context, const std::string& name) {
   }
   if (!any) sheet.item("none");
   sheet.heading("What to do next:");
+  for (const std::string& line : advice_for(cluster->row, cluster->condition)) sheet.item(line);
   sheet.item(fmt::format("its jobs: falcon get jobs --cluster {}", row.name));
   if (row.status == model::ClusterStatus::kActive)
     sheet.item(

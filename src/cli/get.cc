@@ -99,6 +99,11 @@ int get_jobs(Context& context, const GetOptions& options) {
   return kExitOk;
 }
 
+// Empty while nobody has looked.
+std::string health(const Cluster& cluster) {
+  return cluster.condition ? std::string(model::to_string(cluster.condition->health)) : "";
+}
+
 int get_clusters(Context& context, const GetOptions& options) {
   Result<std::vector<Cluster>> clusters = context.server.clusters();
   if (!clusters) return report(context.io, clusters.error());
@@ -113,22 +118,22 @@ int get_clusters(Context& context, const GetOptions& options) {
   const auto name = [](const Cluster& cluster) { return cluster.row.name; };
   if (print_documents(context.io, *clusters, options, name)) return kExitOk;
   const bool wide = options.output == Output::kWide;
-  std::vector<std::string> header{"NAME", "TPU",    "STATUS",     "PROJECT",
-                                  "ZONE", "BUCKET", "RESERVATION"};
-  if (wide) header.insert(header.end(), {"ID", "LOCATION", "NAMESPACE", "SERVICE-ACCOUNT", "AGE"});
+  std::vector<std::string> header{"NAME",     "TPU",  "STATUS", "CONDITION",  "PROJECT",
+                                  "LOCATION", "ZONE", "BUCKET", "RESERVATION"};
+  if (wide) header.insert(header.end(), {"ID", "NAMESPACE", "SERVICE-ACCOUNT", "AGE"});
+  header.emplace_back("MESSAGE");
   Table table(header);
   for (const Cluster& cluster : *clusters) {
     const model::ClusterRow& row = cluster.row;
-    std::vector<std::string> cells{row.name,
-                                   row.tpu_type,
-                                   std::string(model::to_string(row.status)),
-                                   row.project,
-                                   row.zone,
-                                   row.gcs_bucket,
-                                   row.default_reservation};
+    std::vector<std::string> cells{
+        row.name,        row.tpu_type,   std::string(model::to_string(row.status)),
+        health(cluster), row.project,    row.location,
+        row.zone,        row.gcs_bucket, row.default_reservation};
     if (wide)
-      cells.insert(cells.end(), {row.id.value(), row.location, row.kubernetes_namespace,
-                                 row.service_account, age(context.io, row.created_at)});
+      cells.insert(cells.end(), {row.id.value(), row.kubernetes_namespace, row.service_account,
+                                 age(context.io, row.created_at)});
+    const std::string words = cluster.condition ? cluster.condition->words : "";
+    cells.push_back(wide ? words : cut(words, kMessageCells));
     table.add(std::move(cells));
   }
   print_table(context.io, table, "No clusters. Add one: falcon cluster add --help");
@@ -152,8 +157,14 @@ std::string name_or_id(const std::map<model::ClusterId, std::string>& names,
 int get_pools(Context& context, const GetOptions& options) {
   Result<std::vector<Pool>> pools = context.server.pools();
   if (!pools) return report(context.io, pools.error());
-  if (!options.name.empty())
+  if (!options.name.empty()) {
     std::erase_if(*pools, [&](const Pool& pool) { return pool.row.name.value() != options.name; });
+    if (pools->empty())
+      return report(context.io, {ErrorKind::kNotFound,
+                                 fmt::format("there is no node pool \"{}\"; what there is: falcon "
+                                             "get pools",
+                                             options.name)});
+  }
   const auto name = [](const Pool& pool) { return pool.row.name.value(); };
   if (print_documents(context.io, *pools, options, name)) return kExitOk;
   const auto names = cluster_names(context);
@@ -173,8 +184,19 @@ int get_pools(Context& context, const GetOptions& options) {
 int get_queues(Context& context, const GetOptions& options) {
   Result<std::vector<Queue>> queues = context.server.queues();
   if (!queues) return report(context.io, queues.error());
-  std::erase_if(*queues, [](const Queue& queue) { return queue.order.empty(); });
   const auto names = cluster_names(context);
+  if (!options.name.empty()) {  // those of a cluster
+    if (std::ranges::none_of(names, [&](const auto& cluster) {
+          return cluster.second == options.name || cluster.first.value() == options.name;
+        }))
+      return report(context.io, {ErrorKind::kNotFound,
+                                 fmt::format("there is no cluster \"{}\"", options.name)});
+    std::erase_if(*queues, [&](const Queue& queue) {
+      return name_or_id(names, queue.cluster) != options.name &&
+             queue.cluster.value() != options.name;
+    });
+  }
+  std::erase_if(*queues, [](const Queue& queue) { return queue.order.empty(); });
   const auto name = [&](const Queue& queue) {
     return fmt::format("{}/{}/{}", name_or_id(names, queue.cluster), queue.shape.type,
                        queue.shape.topology);

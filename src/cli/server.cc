@@ -7,6 +7,8 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "http/status.h"
+#include "http/url.h"
 #include "wire/wire.h"
 
 namespace falcon::cli {
@@ -54,7 +56,7 @@ Result<Job> job_of_text(const std::string& text) {
 
 Result<Cluster> cluster_of_text(std::string text) {
   FALCON_TRY(row, wire::cluster_from_json(text));
-  return Cluster{std::move(row), std::move(text)};
+  return Cluster{std::move(row), wire::condition_of_cluster_json(text), std::move(text)};
 }
 
 // What a problem document says, else what there is.
@@ -67,49 +69,22 @@ std::string words_of(const http::Response& response) {
 Error error_of(const http::Response& response) {
   const std::string words = words_of(response);
   switch (response.status) {
-    case 400:
-    case 413:
-    case 415:
-      return {ErrorKind::kInvalid, words};
     case 401:
       return {ErrorKind::kDenied,
               words + " (the token does not fit: is --data the folder of the running API server?)"};
-    case 403:
-      return {ErrorKind::kDenied, words};
-    case 404:
-      return {ErrorKind::kNotFound, words};
-    case 409:
-      return {ErrorKind::kConflict, words};
-    case 429:
-      return {ErrorKind::kThrottled, words};
-    case 503:
-      return {ErrorKind::kUnavailable, words};
     default:
-      return {response.status >= 500 ? ErrorKind::kUnknownOutcome : ErrorKind::kInternal, words};
+      return {http::sort_status(response.status, true), words};
   }
 }
 
 std::string query_text(const Query& query) {
   std::string text;
   for (const auto& [name, value] : query)
-    text += fmt::format("{}{}={}", text.empty() ? '?' : '&', name, encode_segment(value));
+    text += fmt::format("{}{}={}", text.empty() ? '?' : '&', name, http::encode_url(value));
   return text;
 }
 
 }  // namespace
-
-std::string encode_segment(std::string_view text) {
-  std::string encoded;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain)
-      encoded += c;
-    else
-      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return encoded;
-}
 
 Result<std::string> Server::call(std::string method, const std::string& path, std::string body) {
   if (!connection_) return std::unexpected(connection_.error());
@@ -139,7 +114,7 @@ Result<Job> Server::submit(const model::JobRow& job) {
 }
 
 Result<Job> Server::job(const std::string& id_or_name) {
-  FALCON_TRY(text, call("GET", "/v1/jobs/" + encode_segment(id_or_name)));
+  FALCON_TRY(text, call("GET", "/v1/jobs/" + http::encode_url(id_or_name)));
   return job_of_text(text);
 }
 
@@ -162,7 +137,7 @@ Result<std::vector<Job>> Server::jobs(const Query& query, std::size_t count_max)
 }
 
 Result<std::vector<Event>> Server::events(const std::string& id_or_name) {
-  FALCON_TRY(text, call("GET", "/v1/jobs/" + encode_segment(id_or_name) + "/events"));
+  FALCON_TRY(text, call("GET", "/v1/jobs/" + http::encode_url(id_or_name) + "/events"));
   FALCON_TRY(list, parse(text));
   std::vector<Event> events;
   for (const json::value& item : items_of(list)) {
@@ -176,7 +151,7 @@ Result<std::vector<Event>> Server::events(const std::string& id_or_name) {
 }
 
 Result<Job> Server::abort(const std::string& id_or_name) {
-  FALCON_TRY(text, call("POST", "/v1/jobs/" + encode_segment(id_or_name) + ":abort", "{}"));
+  FALCON_TRY(text, call("POST", "/v1/jobs/" + http::encode_url(id_or_name) + ":abort", "{}"));
   return job_of_text(text);
 }
 
@@ -192,7 +167,7 @@ Result<std::vector<Cluster>> Server::clusters() {
 }
 
 Result<Cluster> Server::cluster(const std::string& id_or_name) {
-  FALCON_TRY(text, call("GET", "/v1/clusters/" + encode_segment(id_or_name)));
+  FALCON_TRY(text, call("GET", "/v1/clusters/" + http::encode_url(id_or_name)));
   return cluster_of_text(std::move(text));
 }
 
@@ -205,12 +180,12 @@ Result<Cluster> Server::set_cluster(const std::string& id_or_name, const Query& 
   json::object body;
   for (const auto& [field, value] : changes) body[field] = value;
   FALCON_TRY(text,
-             call("PATCH", "/v1/clusters/" + encode_segment(id_or_name), json::serialize(body)));
+             call("PATCH", "/v1/clusters/" + http::encode_url(id_or_name), json::serialize(body)));
   return cluster_of_text(std::move(text));
 }
 
 Result<std::string> Server::remove_cluster(const std::string& id_or_name) {
-  return call("DELETE", "/v1/clusters/" + encode_segment(id_or_name));
+  return call("DELETE", "/v1/clusters/" + http::encode_url(id_or_name));
 }
 
 Result<std::vector<Pool>> Server::pools() {
@@ -312,7 +287,7 @@ Result<std::vector<StoredObject>> Server::objects(const std::string& endpoint,
     Query query{{"prefix", prefix}};
     if (!page_token.empty()) query.emplace_back("pageToken", page_token);
     const std::string path =
-        fmt::format("/storage/v1/b/{}/o{}", encode_segment(bucket), query_text(query));
+        fmt::format("/storage/v1/b/{}/o{}", http::encode_url(bucket), query_text(query));
     FALCON_TRY(response, fetch(endpoint, path, {}));
     if (response.status == 404) return objects;  // the bucket is made with its first object
     if (response.status != 200) return no_bucket(response, bucket);
@@ -332,8 +307,8 @@ Result<std::vector<StoredObject>> Server::objects(const std::string& endpoint,
 
 Result<std::string> Server::object_bytes(const std::string& endpoint, const std::string& bucket,
                                          const std::string& name, std::uint64_t offset) {
-  const std::string path =
-      fmt::format("/storage/v1/b/{}/o/{}?alt=media", encode_segment(bucket), encode_segment(name));
+  const std::string path = fmt::format("/storage/v1/b/{}/o/{}?alt=media", http::encode_url(bucket),
+                                       http::encode_url(name));
   const std::string range = fmt::format("bytes={}-{}", offset, offset + kLogPieceMax - 1);
   FALCON_TRY(response, fetch(endpoint, path, {{"Range", range}}));
   if (response.status == 416) return std::string();  // nothing behind the offset

@@ -17,6 +17,7 @@
 #include "cli/connection.h"
 #include "cli/io.h"
 #include "model/cluster.h"
+#include "model/condition.h"
 #include "model/job.h"
 #include "model/pool.h"
 
@@ -37,6 +38,7 @@ struct Event {
 };
 struct Cluster {
   model::ClusterRow row;
+  std::optional<model::ClusterCondition> condition;  // empty: nobody has looked yet
   std::string json;
 };
 struct Pool {
@@ -107,8 +109,5 @@ class Server {
   std::string language_;
   std::optional<std::string> storage_token_;  // empty text: there is none to be had
 };
-
-// Percent-encodes everything but letters, digits and -._~ (RFC 3986), slashes too.
-std::string encode_segment(std::string_view text);
 
 }  // namespace falcon::cli

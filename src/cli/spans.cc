@@ -17,7 +17,6 @@ struct Unit {
   std::int64_t seconds;
 };
 constexpr std::array kUnits{Unit{'d', 86'400}, Unit{'h', 3'600}, Unit{'m', 60}, Unit{'s', 1}};
-constexpr std::int64_t kSecondsMax = 100 * 365 * std::int64_t{86'400};  // beyond any sense
 
 std::unexpected<Error> no_span(std::string_view text) {
   return fail(ErrorKind::kInvalid,
@@ -25,9 +24,16 @@ std::unexpected<Error> no_span(std::string_view text) {
                           clean_text(text, 40)));
 }
 
+std::unexpected<Error> too_long(std::string_view text, Duration most) {
+  return fail(ErrorKind::kInvalid, fmt::format("\"{}\" is too long; at most {}",
+                                               clean_text(text, 40), format_span(most)));
+}
+
 }  // namespace
 
-Result<Duration> parse_span(std::string_view text) {
+Result<Duration> parse_span(std::string_view text, Duration most) {
+  const std::int64_t seconds_max = most.count() / 1000;
+  bool over = false;  // said only of what is a span
   std::int64_t seconds = 0;
   std::string_view rest = text;
   std::size_t unit_min = 0;  // index into kUnits: units must fall
@@ -35,7 +41,8 @@ Result<Duration> parse_span(std::string_view text) {
   while (!rest.empty()) {
     std::int64_t number = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-    if (error != std::errc() || number < 0 || number > kSecondsMax) return no_span(text);
+    if (error == std::errc::invalid_argument || number < 0) return no_span(text);
+    if (error != std::errc()) number = INT64_MAX;  // more digits than it holds
     rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
     if (rest.empty() && unit_min > 0) return no_span(text);  // "1h30"
     const char letter = rest.empty() ? 's' : rest.front();
@@ -43,10 +50,12 @@ Result<Duration> parse_span(std::string_view text) {
                                    kUnits.end(), [&](Unit u) { return u.letter == letter; });
     if (unit == kUnits.end()) return no_span(text);
     unit_min = static_cast<std::size_t>(unit - kUnits.begin()) + 1;
-    seconds += std::min(number, kSecondsMax / unit->seconds + 1) * unit->seconds;
-    if (seconds > kSecondsMax) return no_span(text);
+    seconds += std::min(number, seconds_max / unit->seconds + 1) * unit->seconds;
+    over = over || seconds > seconds_max;
+    seconds = std::min(seconds, seconds_max);
     if (!rest.empty()) rest.remove_prefix(1);
   }
+  if (over) return too_long(text, most);
   return Duration(seconds * 1000);
 }
 

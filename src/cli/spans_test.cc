@@ -15,12 +15,23 @@ TEST(ParseSpan, TakesWhatPeopleType) {
 
 TEST(ParseSpan, RefusesWhatCouldMeanTwoThings) {
   for (const char* text : {"", "s", "-5s", "1.5h", "1h30", "5m5m", "5s1m", "1x", "1h ", " 1h",
-                           "1e3", "99999999999999999999", "99999999999d"}) {
+                           "1e3", "99999999999999999999x"}) {
     const auto span = parse_span(text);
     ASSERT_FALSE(span) << text;
     EXPECT_EQ(span.error().kind, ErrorKind::kInvalid);
     EXPECT_NE(span.error().what.find("1h30m"), std::string::npos);
   }
+}
+
+TEST(ParseSpan, SaysThatASpanIsTooLongAndWhatTheMostIs) {
+  for (const char* text : {"99999999999999999999", "99999999999d", "36501d", "36500d1s"}) {
+    const auto span = parse_span(text);
+    ASSERT_FALSE(span) << text;
+    EXPECT_EQ(span.error().what, std::string("\"") + text + "\" is too long; at most 36500d");
+  }
+  EXPECT_EQ(parse_span("36500d"), kSpanMax);
+  EXPECT_EQ(parse_span("31d", 24h * 30).error().what, "\"31d\" is too long; at most 30d");
+  EXPECT_EQ(parse_span("30d", 24h * 30), Duration(24h * 30));
 }
 
 TEST(FormatSpan, ShowsTwoUnitsAtMost) {

@@ -23,26 +23,29 @@ model::Actor default_actor(const Io& io) {
 
 // The flag that a field of the job is given by.
 std::string flag_of(std::string_view field) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kFlags{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kFlags{
       {{"name", "--name"},
        {"actor", "--actor"},
        {"priority", "--priority"},
        {"labels", "--label"},
        {"spec.image", "--image"},
        {"spec.command", "the command behind --"},
+       {"spec.args", "the command behind --"},
        {"spec.env", "--env"},
        {"spec.tpu_type", "--tpu-type"},
        {"spec.topology", "--topology"},
        {"spec.timeout_seconds", "--timeout"},
+       {"spec.termination_grace_seconds", "--grace"},
+       {"spec.max_retries", "--max-retries"},
        {"spec.supply_mode", "--supply-mode"}}};
   for (const auto& [prefix, flag] : kFlags)
     if (field.starts_with(prefix)) return std::string(flag);
   return std::string(field);
 }
 
-std::int64_t seconds_of(const std::string& text, const char* flag,
+std::int64_t seconds_of(const std::string& text, const char* flag, std::int64_t most,
                         std::vector<std::string>& problems) {
-  const Result<Duration> span = parse_span(text);
+  const Result<Duration> span = parse_span(text, std::chrono::seconds(most));
   if (!span) {
     problems.push_back(fmt::format("{}: {}", flag, span.error().what));
     return 1;
@@ -82,9 +85,11 @@ JobFile job_from_flags(const Io& io, const SubmitOptions& options) {
   job.spec.topology = options.topology;
   job.spec.max_retries = options.max_retries;
   if (!options.timeout.empty())
-    job.spec.timeout_seconds = seconds_of(options.timeout, "--timeout", file.problems);
+    job.spec.timeout_seconds =
+        seconds_of(options.timeout, "--timeout", model::kTimeoutSecondsMax, file.problems);
   if (!options.grace.empty())
-    job.spec.termination_grace_seconds = seconds_of(options.grace, "--grace", file.problems);
+    job.spec.termination_grace_seconds =
+        seconds_of(options.grace, "--grace", model::kGraceSecondsMax, file.problems);
   if (!options.supply_mode.empty()) {
     job.spec.supply_mode = model::supply_mode_from_string(options.supply_mode);
     if (!job.spec.supply_mode)

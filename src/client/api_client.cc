@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "base/text.h"
+#include "http/status.h"
 
 namespace falcon::client {
 namespace {
@@ -24,24 +25,7 @@ Error sort_answer(const http::Response& response, bool change) {
   if (problem.code == "fenced") return error(ErrorKind::kFenced);
   if (problem.code == "conflict") return error(ErrorKind::kConflict);
   if (problem.code == "unavailable") return error(ErrorKind::kUnavailable);
-  switch (response.status) {
-    case 401:
-    case 403:
-      return error(ErrorKind::kDenied);
-    case 404:
-    case 410:
-      return error(ErrorKind::kNotFound);
-    case 409:
-      return error(ErrorKind::kConflict);
-    case 429:
-    case 503:
-      return error(ErrorKind::kUnavailable);
-    default:
-      break;
-  }
-  if (response.status >= 500)
-    return error(change ? ErrorKind::kUnknownOutcome : ErrorKind::kUnavailable);
-  return error(ErrorKind::kInvalid);
+  return error(http::sort_status(response.status, change));
 }
 
 }  // namespace
@@ -174,6 +158,10 @@ void ApiClient::write_state(const wire::StateWrite& write, On<std::monostate> do
   call("POST", "/v1/state", wire::to_json(write), nothing(std::move(done)));
 }
 
+void ApiClient::publish_condition(const wire::ConditionWrite& write, On<std::monostate> done) {
+  call("PUT", "/v1/conditions", wire::to_json(write), nothing(std::move(done)));
+}
+
 void ApiClient::publish_queue(const wire::QueueWrite& write, On<std::monostate> done) {
   call("PUT", "/v1/queues", wire::to_json(write), nothing(std::move(done)));
 }
@@ -192,7 +180,10 @@ http::Client::StreamId ApiClient::watch(std::uint64_t since, WatchHandler handle
   state->handler = std::move(handler);
   http::StreamHandler stream;
   stream.on_start = [state](const http::Response& start) {
-    if (start.status / 100 != 2) state->error = sort_answer(start, false);
+    if (start.status / 100 == 2) return;
+    state->error = sort_answer(start, false);
+    // The one thing that can be wrong about a watch is its sequence.
+    if (start.status == 400) state->error->kind = ErrorKind::kNotFound;
   };
   // A watch that cannot be read is over, or its reader would wait for ever.
   const auto give_up = [this, state](Error error) {

@@ -34,12 +34,13 @@ class ApiClient {
   void own_state(On<model::OwnState> done);
   void write_job(const model::JobId& id, const wire::JobWrite& write, On<std::uint64_t> done);
   void write_state(const wire::StateWrite& write, On<std::monostate> done);
+  void publish_condition(const wire::ConditionWrite& write, On<std::monostate> done);
   void publish_queue(const wire::QueueWrite& write, On<std::monostate> done);
 
   struct WatchHandler {
     std::function<void(wire::WatchLine)> on_line;
-    // Once, and last. kNotFound: too old, list again; kInternal: a line cannot be read, and will
-    // not be the next time: list again, too.
+    // Once, and last. kNotFound: too old, or of another database, list again; kInternal: a line
+    // cannot be read, and will not be the next time: list again, too.
     std::function<void(std::optional<Error>)> on_end;
   };
   http::Client::StreamId watch(std::uint64_t since, WatchHandler handler);

@@ -247,6 +247,16 @@ TEST_F(ApiClientTest, AWatchThatIsTooOldSaysSo) {
   EXPECT_TRUE(watched.lines.empty());
 }
 
+// The database is another one, or was restored: its numbers begin anew.
+TEST_F(ApiClientTest, AWatchFromASequenceOfAnotherDatabaseMeansListAgain) {
+  start_with(400, problem(400, "invalid"));
+  Watched watched;
+  api_->watch(1, watched.handler());
+  const auto error = watched.wait_for_end();
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->kind, ErrorKind::kNotFound);
+}
+
 // The server goes on sending: without an end of our own, nobody would ever list again.
 TEST_F(ApiClientTest, AWatchThatCannotBeReadEndsThoughTheServerGoesOn) {
   std::jthread sender;

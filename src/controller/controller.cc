@@ -1,7 +1,6 @@
 #include "controller/controller.h"
 
 #include <fmt/format.h>
-#include <openssl/rand.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -14,6 +13,8 @@
 #include <vector>
 
 #include "client/api_client.h"
+#include "controller/clocks.h"
+#include "controller/findings.h"
 #include "controller/fleet.h"
 #include "controller/loop.h"
 #include "core/core.h"
@@ -36,20 +37,6 @@ constexpr Duration kGoodWatch{30'000};      // one that lasted ends a row of fai
 constexpr Duration kClockInterval{60'000};
 constexpr Duration kClockSkewMax{30'000};
 constexpr Duration kReleaseWait{2'000};
-
-WallTime wall_now() {
-  return WallTime(
-      std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()));
-}
-MonoTime mono_now() {
-  return MonoTime(std::chrono::duration_cast<Duration>(Steady::now().time_since_epoch()));
-}
-
-std::uint64_t entropy() {
-  std::uint64_t value = 0;
-  RAND_bytes(reinterpret_cast<unsigned char*>(&value), sizeof value);
-  return value;
-}
 
 gke::GkeSettings gke_settings(const std::string& google_url) {
   gke::GkeSettings settings;
@@ -194,6 +181,7 @@ class Controller::Shell {
     core_settings.installation = installation_;
     core_ = std::make_unique<core::Core>(core_settings);
     known_jobs_.clear();
+    findings_.clear();
     state_number_ = 0;
     renew();
     feed(core::ClockCompared{clock_trusted_});
@@ -284,10 +272,37 @@ class Controller::Shell {
   void take_cluster(const model::ClusterRow& row) {
     clusters_[row.id] = row;
     if (!fleet_)
-      fleet_ = std::make_unique<Fleet>(loop_, *http_, *timers_, tokens_, gke(), installation_,
-                                       [this](const core::Event& event) { feed(event); });
+      fleet_ = std::make_unique<Fleet>(
+          loop_, *http_, *timers_, tokens_, gke(), installation_,
+          [this](const core::Event& event) { feed(event); },
+          [this](const model::GkeCluster& gke_cluster, model::ClusterHealth health,
+                 const std::string& words) { take_health(gke_cluster, health, words); });
     connect_or_not(model::gke_cluster_of(row));
-    feed(core::ClusterObserved{row});
+    feed(core::ClusterObserved{findings_.as_found(row)});
+  }
+
+  void take_health(const model::GkeCluster& gke_cluster, model::ClusterHealth health,
+                   const std::string& words) {
+    if (!core_) return;
+    std::vector<model::ClusterRow> changed;  // for the core
+    for (const auto& [id, row] : clusters_) {
+      if (model::gke_cluster_of(row) != gke_cluster) continue;
+      const model::ClusterRow before = findings_.as_found(row);
+      findings_.found(id, health, words);
+      if (model::ClusterRow now = findings_.as_found(row); now != before)
+        changed.push_back(std::move(now));
+    }
+    for (const model::ClusterRow& row : changed) feed(core::ClusterObserved{row});
+  }
+
+  void publish(const model::ClusterCondition& condition, Findings::Done done) {
+    api_.publish_condition(
+        wire::ConditionWrite{term_, condition},
+        on_loop<std::monostate>([this, done = std::move(done)](Result<std::monostate> stored) {
+          if (!stored && stored.error().kind == ErrorKind::kFenced)
+            return lose(stored.error().what);
+          done(std::move(stored));
+        }));
   }
 
   void lose_cluster(const model::ClusterId& id) {
@@ -556,6 +571,9 @@ class Controller::Shell {
   http::Client::StreamId watch_ = 0;
   Steady::time_point watch_opened_{};
   std::map<model::ClusterId, model::ClusterRow> clusters_;
+  Findings findings_{[this](const model::ClusterCondition& condition, Findings::Done done) {
+    publish(condition, std::move(done));
+  }};
   std::set<model::JobId> known_jobs_;
   std::set<model::JobId> unreadable_;  // that were told
   struct Failures {

@@ -269,6 +269,24 @@ TEST_F(ControllerTest, AWatchThatIsTooOldListsAgain) {
   EXPECT_EQ(api_.with([&] { return api_.count("POST", "/v1/terms"); }), 1);
 }
 
+TEST_F(ControllerTest, AClusterThatCanNotBeFoundIsReported) {
+  api_.clusters =
+      R"({"id":"c-1","name":"c1","project":"p","location":"us-east5","zone":"us-east5-a",)"
+      R"("tpu_type":"v6e","gcs_bucket":"b","status":"active","kubernetes_namespace":"default",)"
+      R"("created_at":"2026-12-01T08:30:00Z","version":1})";
+  start();
+  ASSERT_TRUE(api_.wait_for("PUT", "/v1/conditions"));
+  const auto calls = api_.with([&] { return api_.calls(); });
+  const auto write =
+      std::ranges::find_if(calls, [](const auto& call) { return call.target == "/v1/conditions"; });
+  const auto read = wire::read_condition_write(write->body);
+  ASSERT_TRUE(read) << write->body;
+  EXPECT_EQ(read->term, 7U);
+  EXPECT_EQ(read->condition.cluster.value(), "c-1");
+  EXPECT_EQ(read->condition.health, model::ClusterHealth::kUnreachable);
+  EXPECT_NE(read->condition.words, "");
+}
+
 TEST_F(ControllerTest, AJobThatALaterListLacksIsLookedFor) {
   api_.jobs = {job_json("j-1", 5)};
   start();

@@ -13,7 +13,7 @@ constexpr Duration kRetryCap{30'000};
 }  // namespace
 
 Fleet::Fleet(Loop& loop, http::Client& http, http::Timers& timers, gke::TokenSource& tokens,
-             gke::Gke& gke, model::Installation installation, OnEvent on_event,
+             gke::Gke& gke, model::Installation installation, OnEvent on_event, OnHealth on_health,
              FleetSettings settings)
     : loop_(loop),
       http_(http),
@@ -22,6 +22,7 @@ Fleet::Fleet(Loop& loop, http::Client& http, http::Timers& timers, gke::TokenSou
       gke_(gke),
       installation_(std::move(installation)),
       on_event_(std::make_shared<const OnEvent>(std::move(on_event))),
+      on_health_(std::make_shared<const OnHealth>(std::move(on_health))),
       settings_(settings) {}
 
 Fleet::~Fleet() = default;
@@ -88,6 +89,7 @@ void Fleet::discovered(const model::GkeCluster& key, Link& link,
     const Duration delay = std::min(kRetryBase * (1 << std::min(link.failures, 5U)), kRetryCap);
     ++link.failures;
     tell(key, link, "its control plane is not to be found: " + plane.error().what);
+    report(key, model::cluster_health_of(plane.error().kind), plane.error().what);
     return later(delay, key, link.number, &Fleet::discover);
   }
   link.failures = 0;
@@ -97,6 +99,7 @@ void Fleet::discovered(const model::GkeCluster& key, Link& link,
     link.plane = *plane;
     open(key, link);
   }
+  if (link.troubled == 0) report(key, model::ClusterHealth::kReachable, "");
   later(settings_.check_interval, key, link.number, &Fleet::check);
 }
 
@@ -125,11 +128,21 @@ void Fleet::check(const model::GkeCluster& key, Link& link) {
   const std::string trouble = link.informer->trouble();
   link.troubled = trouble.empty() ? 0 : link.troubled + 1;
   tell(key, link, trouble);
+  if (link.troubled == 0)
+    report(key, model::ClusterHealth::kReachable, "");
+  else if (link.troubled >= settings_.troubled_checks)
+    report(key, model::ClusterHealth::kUnreachable, trouble);
   ++link.checks;
   if (link.troubled >= settings_.troubled_checks || link.checks >= settings_.discover_checks)
     discover(key, link);
   else
     later(settings_.check_interval, key, link.number, &Fleet::check);
+}
+
+// Later, not from within: who hears it may end this object.
+void Fleet::report(const model::GkeCluster& key, model::ClusterHealth health,
+                   const std::string& words) {
+  post([call = on_health_, key, health, words] { (*call)(key, health, words); });
 }
 
 // Once for each cause.

@@ -16,6 +16,7 @@
 #include "http/timers.h"
 #include "kube/informer.h"
 #include "kube/kubernetes.h"
+#include "model/condition.h"
 
 namespace falcon::controller {
 
@@ -28,8 +29,12 @@ struct FleetSettings {
 class Fleet {
  public:
   using OnEvent = std::function<void(core::Event)>;  // on the loop's thread
+  // What each look at a cluster found, repeats included; `words` say what is wrong. On the loop's
+  // thread.
+  using OnHealth = std::function<void(const model::GkeCluster&, model::ClusterHealth health,
+                                      const std::string& words)>;
   Fleet(Loop& loop, http::Client& http, http::Timers& timers, gke::TokenSource& tokens,
-        gke::Gke& gke, model::Installation installation, OnEvent on_event,
+        gke::Gke& gke, model::Installation installation, OnEvent on_event, OnHealth on_health,
         FleetSettings settings = {});
   ~Fleet();  // ends all watches; no event comes any more
   Fleet(const Fleet&) = delete;
@@ -58,6 +63,7 @@ class Fleet {
   using Step = void (Fleet::*)(const model::GkeCluster&, Link&);
   void later(Duration delay, const model::GkeCluster& key, std::uint64_t number, Step step);
   void post(std::function<void()> call);
+  void report(const model::GkeCluster& key, model::ClusterHealth health, const std::string& words);
   Link* link_of(const model::GkeCluster& key, std::uint64_t number);
 
   void discover(const model::GkeCluster& key, Link& link);
@@ -73,6 +79,7 @@ class Fleet {
   gke::Gke& gke_;
   const model::Installation installation_;
   const std::shared_ptr<const OnEvent> on_event_;
+  const std::shared_ptr<const OnHealth> on_health_;
   const FleetSettings settings_;
   std::map<model::GkeCluster, Link> links_;
   std::uint64_t next_number_ = 1;

@@ -23,7 +23,11 @@ class FleetTest : public testing::Test {
     on_loop([&] {
       fleet_.emplace(
           loop_, http_, timers_, tokens_, *gke_, model::Installation("test"),
-          [this](const core::Event& event) { hear(event); }, settings);
+          [this](const core::Event& event) { hear(event); },
+          [this](const model::GkeCluster&, model::ClusterHealth health, const std::string& words) {
+            hear_health(health, words);
+          },
+          settings);
     });
   }
   void TearDown() override {
@@ -47,6 +51,13 @@ class FleetTest : public testing::Test {
         heard_.push_back("+" + pod->pod.name.value());
       if (const auto* pod = std::get_if<core::PodVanished>(&event))
         heard_.push_back("-" + pod->name.value());
+      return 0;
+    });
+  }
+  void hear_health(model::ClusterHealth health, const std::string& words) {
+    told_.with([&] {
+      health_ = health;
+      words_ = words;
       return 0;
     });
   }
@@ -77,6 +88,8 @@ class FleetTest : public testing::Test {
   gke::TokenSource tokens_{http_, google_.url()};
   std::optional<gke::Gke> gke_;
   Watched told_;
+  std::optional<model::ClusterHealth> health_;  // found last
+  std::string words_;
   std::vector<std::string> heard_;
   std::optional<Fleet> fleet_;  // the loop's thread only
   http::Client http_;           // ends first: its last callbacks use the others
@@ -120,6 +133,18 @@ TEST_F(FleetTest, OneThatIsNotFoundIsNoLongerAskedForOnceDisconnected) {
   place(kubernetes_.endpoint(), kubernetes_.ca_pem());
   ASSERT_TRUE(watched(kubernetes_, kStreams));
   on_loop([&] { EXPECT_NE(fleet_->kubernetes(cluster_), nullptr); });
+}
+
+TEST_F(FleetTest, TellsWhatEachLookFound) {
+  start({Duration(20), 1'000, 2});
+  on_loop([&] { fleet_->connect(cluster_); });
+  ASSERT_TRUE(told_.wait([&] { return health_ == model::ClusterHealth::kNotFound; }));
+  EXPECT_NE(told_.with([&] { return words_; }).find("no cluster"), std::string::npos);
+  place(kubernetes_.endpoint(), elsewhere_.ca_pem());  // not the one that it shows
+  ASSERT_TRUE(told_.wait([&] { return health_ == model::ClusterHealth::kUnreachable; }));
+  EXPECT_NE(told_.with([&] { return words_; }), "");
+  place(kubernetes_.endpoint(), kubernetes_.ca_pem());
+  ASSERT_TRUE(told_.wait([&] { return health_ == model::ClusterHealth::kReachable; }));
 }
 
 TEST_F(FleetTest, FollowsAClusterThatHasMoved) {

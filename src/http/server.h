@@ -106,7 +106,4 @@ class Server {
   std::shared_ptr<Loop> loop_;
 };
 
-// "a%20b" -> "a b"; a broken escape stays as it is. `plus_is_blank` for queries.
-std::string decode_url(std::string_view text, bool plus_is_blank);
-
 }  // namespace falcon::http

@@ -402,11 +402,5 @@ TEST_F(ServerTest, SpeaksTls) {
   EXPECT_FALSE(broken.start());
 }
 
-TEST(DecodeUrl, LeavesBrokenEscapesAlone) {
-  EXPECT_EQ(decode_url("a%2", false), "a%2");
-  EXPECT_EQ(decode_url("%zz+%41", false), "%zz+A");
-  EXPECT_EQ(decode_url("a+b", true), "a b");
-}
-
 }  // namespace
 }  // namespace falcon::http

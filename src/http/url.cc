@@ -1,3 +1,7 @@
+#include "http/url.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -22,6 +26,20 @@ std::string_view value_of(const std::vector<std::pair<std::string, std::string>>
 }
 
 }  // namespace
+
+std::string encode_url(std::string_view text) {
+  std::string encoded;
+  encoded.reserve(text.size());
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '.' || c == '_' || c == '~';
+    if (plain)
+      encoded += c;
+    else
+      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return encoded;
+}
 
 std::string decode_url(std::string_view text, bool plus_is_blank) {
   std::string decoded;

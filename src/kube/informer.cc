@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "http/url.h"
 #include "kube/line_splitter.h"
 #include "kube/views.h"
 #include "model/names.h"
@@ -51,19 +52,6 @@ std::uint32_t random_below(std::uint32_t limit) {
   return static_cast<std::uint32_t>(generator()) % limit;
 }
 
-std::string percent_encoded(std::string_view text) {
-  std::string encoded;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain)
-      encoded += c;
-    else
-      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return encoded;
-}
-
 }  // namespace
 
 // Everything behind one mutex: three streams, what was told to the core, whether all are in sync.
@@ -74,8 +62,8 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
       : kubernetes_(std::move(kubernetes)),
         timers_(timers),
         gke_(std::move(gke)),
-        selector_(percent_encoded(fmt::format("{}=falcon,{}={}", model::kManagedByLabel,
-                                              model::kInstallationLabel, installation.value()))),
+        selector_(http::encode_url(fmt::format("{}=falcon,{}={}", model::kManagedByLabel,
+                                               model::kInstallationLabel, installation.value()))),
         on_event_(std::move(on_event)) {}
 
   void start() {
@@ -130,7 +118,7 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
 
   void list(Kind kind, const std::string& token, const std::shared_ptr<json::array>& items) {
     std::string path = path_of(kind) + "?limit=500&labelSelector=" + selector_;
-    if (!token.empty()) path += "&continue=" + percent_encoded(token);
+    if (!token.empty()) path += "&continue=" + http::encode_url(token);
     auto self = shared_from_this();
     gke::send_authorized(kubernetes_->client(), kubernetes_->tokens(),
                          kubernetes_->request("GET", path),
@@ -292,7 +280,7 @@ class Informer::Shared : public std::enable_shared_from_this<Informer::Shared> {
                     "&labelSelector={}",
                     path_of(kind),
                     kWatchSecondsMin + random_below(kWatchSecondsMax - kWatchSecondsMin),
-                    percent_encoded(resource.version), selector_));
+                    http::encode_url(resource.version), selector_));
     request.headers.emplace_back("Authorization", "Bearer " + *token);
     request.silence_max = kSilenceMax;
     auto self = shared_from_this();

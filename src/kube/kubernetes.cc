@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/text.h"
+#include "http/status.h"
 #include "kube/views.h"
 #include "wire/foreign.h"
 
@@ -34,33 +35,13 @@ Error sort_answer(const http::Response& response, bool change) {
   }
   const auto error = [&](ErrorKind kind) { return Error{kind, message}; };
   switch (response.status) {
-    case 400:
-    case 405:
-    case 406:
-    case 413:
-    case 415:
-    case 422:
-      return error(ErrorKind::kInvalid);
     case 401:
       return error(ErrorKind::kUnavailable);  // tokens are renewed underneath
-    case 403:
-      return error(ErrorKind::kDenied);
-    case 404:
-      return error(ErrorKind::kNotFound);
     case 409:
       return error(reason == "AlreadyExists" ? ErrorKind::kAlreadyExists : ErrorKind::kConflict);
-    case 410:
-      return error(ErrorKind::kNotFound);
-    case 429:
-      return error(ErrorKind::kThrottled);
-    case 503:
-      return error(ErrorKind::kUnavailable);
     default:
-      break;
+      return error(http::sort_status(response.status, change));
   }
-  if (response.status >= 500)
-    return error(change ? ErrorKind::kUnknownOutcome : ErrorKind::kUnavailable);
-  return error(ErrorKind::kInvalid);
 }
 
 Kubernetes::Kubernetes(http::Client& client, gke::TokenSource& tokens, gke::ControlPlane plane)

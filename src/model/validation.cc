@@ -181,28 +181,123 @@ std::vector<FieldError> validate_job(const JobRow& job) {
   return complaints.take();
 }
 
+namespace {
+
+// Lower-case letters, digits and -, beginning with a letter, not ending with -.
+bool is_google_name(std::string_view text, std::size_t length_max) {
+  if (text.empty() || text.size() > length_max || !is_lower(text.front())) return false;
+  return text.back() != '-' &&
+         std::ranges::all_of(text, [](char c) { return is_lower(c) || is_digit(c) || c == '-'; });
+}
+
+// Google's rule asks for 6 characters at least; simulated clouds are called "local". Old projects
+// have a domain in front: "example.com:tpus".
+bool is_project(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return is_google_name(text, 30);
+  const std::string_view domain = text.substr(0, colon);
+  return !domain.empty() && domain.size() <= 63 && std::ranges::all_of(domain, [](char c) {
+    return is_lower(c) || is_digit(c) || c == '-' || c == '.';
+  }) && is_google_name(text.substr(colon + 1), 30);
+}
+
+// cloud.google.com/storage/docs/buckets: 3 to 63 characters, with dots up to 222 and each part of
+// at most 63.
+bool is_bucket(std::string_view text) {
+  const auto is_end = [](char c) { return is_lower(c) || is_digit(c); };
+  if (text.size() < 3 || text.size() > 222 || !is_end(text.front()) || !is_end(text.back()))
+    return false;
+  std::size_t part = 0;
+  for (const char c : text) {
+    if (c == '.') {
+      if (part == 0) return false;  // two dots
+      part = 0;
+    } else if (is_end(c) || c == '-' || c == '_') {
+      if (++part > 63) return false;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool is_reservation(std::string_view text) {
+  constexpr std::string_view kProjects = "projects/";
+  constexpr std::string_view kReservations = "/reservations/";
+  if (!text.starts_with(kProjects)) return is_google_name(text, 63);
+  const std::size_t middle = text.find(kReservations);
+  return middle != std::string_view::npos &&
+         is_project(text.substr(kProjects.size(), middle - kProjects.size())) &&
+         is_google_name(text.substr(middle + kReservations.size()), 63);
+}
+
+// "us-east5-a" is in "us-east5".
+std::string_view region_of(std::string_view place) {
+  return is_zone(place) ? place.substr(0, place.rfind('-')) : place;
+}
+
+void check_place(Complaints& complaints, const ClusterRow& cluster) {
+  const bool is_place = is_region(cluster.location) || is_zone(cluster.location);
+  if (cluster.location.empty())
+    complaints.add("location", "is missing; the region or zone of the cluster, us-east5 say");
+  else if (!is_place)
+    complaints.add("location", "{} is neither a region like us-east5 nor a zone like us-east5-a",
+                   shown(cluster.location));
+  if (cluster.zone.empty())
+    complaints.add("zone", "is missing; the zone of the node pools, us-east5-a say");
+  else if (!is_zone(cluster.zone))
+    complaints.add("zone", "{} is no zone like us-east5-a", shown(cluster.zone));
+  else if (is_place && region_of(cluster.zone) != region_of(cluster.location))
+    complaints.add("zone", "{} is not in {}, where the cluster is", shown(cluster.zone),
+                   region_of(cluster.location));
+}
+
+}  // namespace
+
+bool is_region(std::string_view text) {
+  const std::size_t dash = text.find('-');
+  if (dash == std::string_view::npos || dash == 0) return false;
+  const std::string_view name = text.substr(dash + 1);
+  const std::size_t digits = std::min(name.find_first_of("0123456789"), name.size());
+  return text.size() <= 40 && std::ranges::all_of(text.substr(0, dash), is_lower) && digits > 0 &&
+         digits < name.size() && std::ranges::all_of(name.substr(0, digits), is_lower) &&
+         std::ranges::all_of(name.substr(digits), is_digit);
+}
+
+bool is_zone(std::string_view text) {
+  const std::size_t dash = text.rfind('-');
+  if (dash == std::string_view::npos || !is_region(text.substr(0, dash))) return false;
+  const std::string_view letter = text.substr(dash + 1);  // "a"; "ai1a" where only accelerators are
+  return !letter.empty() && letter.size() <= 5 && is_lower(letter.front()) &&
+         is_lower(letter.back()) &&
+         std::ranges::all_of(letter, [](char c) { return is_lower(c) || is_digit(c); });
+}
+
 std::vector<FieldError> validate_cluster(const ClusterRow& cluster) {
   Complaints complaints;
-  const auto required = [&](const char* field, const std::string& value, std::size_t length_max) {
-    if (value.empty())
-      complaints.add(field, "is missing");
-    else if (value.size() > length_max || !std::ranges::all_of(value, [](char c) {
-               return is_lower(c) || is_digit(c) || c == '-' || c == ':' || c == '.';
-             }))
-      complaints.add(field, "{} is not valid: at most {} characters a-z, 0-9, - and .",
-                     shown(value), length_max);
-  };
-  required("name", cluster.name, 40);
-  required("project", cluster.project, 63);
-  required("location", cluster.location, 40);
-  required("zone", cluster.zone, 40);
+  if (cluster.name.empty())
+    complaints.add("name", "is missing");
+  else if (!is_google_name(cluster.name, 40))
+    complaints.add("name",
+                   "{} is no cluster name: at most 40 of a-z, 0-9 and -, a letter first, no - last",
+                   shown(cluster.name));
+  if (cluster.project.empty())
+    complaints.add("project", "is missing");
+  else if (!is_project(cluster.project))
+    complaints.add("project",
+                   "{} is no project id: at most 30 of a-z, 0-9 and -, a letter first, no - last",
+                   shown(cluster.project));
+  check_place(complaints, cluster);
   if (cluster.gcs_bucket.empty())
     complaints.add("gcs_bucket", "is missing; logs and results go there");
-  else if (cluster.gcs_bucket.size() > 222 || !std::ranges::all_of(cluster.gcs_bucket, [](char c) {
-             return is_lower(c) || is_digit(c) || c == '-' || c == '_' || c == '.';
-           }))
-    complaints.add("gcs_bucket", "{} is no bucket name: a-z, 0-9, -, _ and .",
+  else if (!is_bucket(cluster.gcs_bucket))
+    complaints.add("gcs_bucket",
+                   "{} is no bucket name: 3 to 63 of a-z, 0-9, -, _ and ., a letter or digit first "
+                   "and last; without gs://",
                    shown(cluster.gcs_bucket));
+  if (!cluster.default_reservation.empty() && !is_reservation(cluster.default_reservation))
+    complaints.add("default_reservation", "{} is neither NAME nor projects/OWNER/reservations/NAME",
+                   shown(cluster.default_reservation));
   if (find_tpu_generation(cluster.tpu_type) == nullptr)
     complaints.add("tpu_type", "{}", find_slice(cluster.tpu_type, "").error().what);
   if (!is_dns_label(cluster.kubernetes_namespace))

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/cluster.h"
@@ -39,6 +40,10 @@ struct FieldError {
 // Empty: all is well. `created_at`, ids and state are not looked at.
 std::vector<FieldError> validate_job(const JobRow& job);
 std::vector<FieldError> validate_cluster(const ClusterRow& cluster);
+
+// Form only: "us-east5" and "us-east5-a", "us-central1-ai1a".
+bool is_region(std::string_view text);
+bool is_zone(std::string_view text);
 
 // "spec.topology: ...; spec.image: ..." on one line.
 std::string join_field_errors(const std::vector<FieldError>& errors);

@@ -112,6 +112,69 @@ TEST(ValidateJob, RefusesCommandsThatNameNoProgram) {
   EXPECT_EQ(complaint(job), "spec.command[1]");
 }
 
+ClusterRow good_cluster() {
+  ClusterRow row;
+  row.name = "tpu-1";
+  row.project = "my-project";
+  row.location = "us-east5";
+  row.zone = "us-east5-b";
+  row.tpu_type = "v6e";
+  row.gcs_bucket = "my-bucket";
+  return row;
+}
+
+TEST(ValidateCluster, TakesWhatGoogleHas) {
+  std::vector<ClusterRow> rows(7, good_cluster());
+  rows[1].project = "example.com:tpus";
+  rows[2].location = "us-east5-b";
+  rows[3].location = "northamerica-northeast1";
+  rows[3].zone = "northamerica-northeast1-c";
+  rows[4].zone = "us-east5-ai1a";
+  rows[5].default_reservation = "projects/other-1/reservations/tpu-res";
+  rows[6].gcs_bucket = "logs.example.com";
+  for (const ClusterRow& row : rows)
+    EXPECT_TRUE(validate_cluster(row).empty()) << join_field_errors(validate_cluster(row));
+}
+
+TEST(ValidateCluster, RefusesWhatCanNotBeOneAndNamesTheField) {
+  struct Slip {
+    const char* field;
+    std::string ClusterRow::* member;
+    const char* value;
+  };
+  for (const Slip& slip : std::initializer_list<Slip>{
+           {"name", &ClusterRow::name, ""},
+           {"name", &ClusterRow::name, "9lives"},
+           {"name", &ClusterRow::name, "tpu-"},
+           {"name", &ClusterRow::name, "a2345678901234567890123456789012345678901"},
+           {"project", &ClusterRow::project, "My-Project"},
+           {"project", &ClusterRow::project, "123456"},
+           {"project", &ClusterRow::project, "a234567890123456789012345678901"},
+           {"location", &ClusterRow::location, "moon"},
+           {"location", &ClusterRow::location, "us-east"},
+           {"zone", &ClusterRow::zone, ""},
+           {"zone", &ClusterRow::zone, "us-east5"},
+           {"zone", &ClusterRow::zone, "us-east1-b"},
+           {"zone", &ClusterRow::zone, "us-east5-"},
+           {"gcs_bucket", &ClusterRow::gcs_bucket, "ab"},
+           {"gcs_bucket", &ClusterRow::gcs_bucket, "gs://my-bucket"},
+           {"gcs_bucket", &ClusterRow::gcs_bucket, "My-bucket"},
+           {"gcs_bucket", &ClusterRow::gcs_bucket, "a..b"},
+           {"gcs_bucket", &ClusterRow::gcs_bucket, "-ab"},
+           {"gcs_bucket", &ClusterRow::gcs_bucket,
+            "a234567890123456789012345678901234567890123456789012345678901234"},
+           {"default_reservation", &ClusterRow::default_reservation, "Res"},
+           {"default_reservation", &ClusterRow::default_reservation, "projects/p/res"},
+           {"default_reservation", &ClusterRow::default_reservation, "projects//reservations/r"},
+           {"default_reservation", &ClusterRow::default_reservation, "zones/a/reservations/r"}}) {
+    ClusterRow row = good_cluster();
+    row.*slip.member = slip.value;
+    const auto errors = validate_cluster(row);
+    ASSERT_EQ(errors.size(), 1U) << slip.field << slip.value << join_field_errors(errors);
+    EXPECT_EQ(errors.front().field, slip.field) << slip.value;
+  }
+}
+
 TEST(Names, ObeyTheLimitsOfGkeAndNeverMeet) {
   const Installation installation("prod");
   std::set<std::string> names;

@@ -7,10 +7,12 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/text.h"
 #include "model/names.h"
+#include "model/tpu.h"
 
 namespace falcon::simserver {
 namespace {
@@ -86,6 +88,37 @@ std::string known_words() {
   for (const std::string_view word : kOrders)
     if (word != "fault") words.push_back(word);
   return fmt::format("{}", fmt::join(words, ", "));
+}
+
+// A slip in what narrows a fault would let it strike everywhere, or nowhere.
+Result<bool> check_options(const Order& order, std::span<const std::string_view> known) {
+  for (const auto& [name, value] : order.options) {
+    if (std::ranges::find(known, name) == known.end())
+      return invalid(known.empty() ? fmt::format("{} takes no {}=", order.verb, name)
+                                   : fmt::format("{} takes no {}=; it takes {}", order.verb, name,
+                                                 fmt::join(known, ", ")));
+    if (name != "type") continue;
+    std::vector<std::string_view> types;
+    for (const model::TpuGeneration& generation : model::tpu_generations())
+      for (const model::TpuMachine& machine : generation.machines)
+        types.push_back(machine.machine_type);
+    if (std::ranges::find(types, value) == types.end())
+      return invalid(fmt::format("type={}: no such TPU machine type; there are {}", value,
+                                 fmt::join(types, ", ")));
+  }
+  return true;
+}
+
+bool is_known(std::string_view verb) {
+  return cloudsim::fault_from_string(verb) || std::ranges::find(kOrders, verb) != kOrders.end();
+}
+
+std::vector<std::string_view> options_of(std::string_view verb) {
+  if (cloudsim::fault_from_string(verb)) return {"type", "times", "cluster"};
+  if (verb == "maintenance") return {"in"};
+  if (verb == "cluster-operation") return {"for"};
+  if (verb == "foreign-pool") return {"cluster"};
+  return {};
 }
 
 Result<std::string> arm(World& world, cloudsim::Fault fault, const Order& order) {
@@ -226,6 +259,9 @@ bool is_falcons(const cloudsim::Labels& labels) {
 
 Result<std::string> apply_order(World& world, Tokens& tokens, std::string_view text) {
   const Order order = parse(text);
+  if (is_known(order.verb))
+    if (const auto checked = check_options(order, options_of(order.verb)); !checked)
+      return std::unexpected(checked.error());
   if (const auto fault = cloudsim::fault_from_string(order.verb)) return arm(world, *fault, order);
   if (order.verb == "clear") return clear(world, order);
   if (order.verb == "node-lost" || order.verb == "maintenance") return on_node(world, order);

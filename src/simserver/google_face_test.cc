@@ -190,6 +190,12 @@ TEST_F(GoogleFaceTest, ABucketIsListedByPrefixAndReadInRanges) {
 TEST_F(GoogleFaceTest, OrdersOfTheOperatorAreUnderstoodOrExplained) {
   EXPECT_TRUE(apply_order(world, tokens, "stock-out,type=ct6e-standard-4t").has_value());
   EXPECT_TRUE(apply_order(world, tokens, "partial-nodes=3,times=1").has_value());
+  EXPECT_THAT(apply_order(world, tokens, "stock-out,type=foo").error().what,
+              HasSubstr("type=foo: no such TPU machine type; there are ct"));
+  EXPECT_THAT(apply_order(world, tokens, "stock-out,tpye=foo").error().what,
+              HasSubstr("stock-out takes no tpye=; it takes type, times, cluster"));
+  EXPECT_THAT(apply_order(world, tokens, "expire-tokens,times=2").error().what,
+              HasSubstr("expire-tokens takes no times="));
   EXPECT_EQ(world.armed().size(), 2U);
   EXPECT_EQ(world.armed()[1].argument, 3U);
   EXPECT_TRUE(apply_order(world, tokens, "clear=stock-out").has_value());

@@ -22,6 +22,7 @@
 
 #include "base/check.h"
 #include "simserver/bucket_mirror.h"
+#include "simserver/guardian.h"
 
 namespace falcon::simserver {
 namespace {
@@ -163,6 +164,7 @@ class NodeAgent::Loop {
           fmt::format("exec: \"{}\": {}", program.argv[0], std::strerror(pid.error()));
       return reports_.exited(pod, kStartError, "StartError", words);
     }
+    guardian_.watch(*pid);
     if (const auto stat = stat_of(std::to_string(*pid)))
       std::ofstream(folder / "process") << *pid << ' ' << stat->started << '\n';
     const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0));
@@ -226,8 +228,14 @@ class NodeAgent::Loop {
   void reap(const std::string& pod) {
     const auto found = running_.find(pod);
     if (found == running_.end()) return;
+    siginfo_t ended{};
+    if (::waitid(P_PID, static_cast<id_t>(found->second.pid), &ended,
+                 WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        ended.si_pid != found->second.pid)
+      return;
+    guardian_.forget(found->second.pid);
     int status = 0;
-    if (::waitpid(found->second.pid, &status, WNOHANG) != found->second.pid) return;
+    if (::waitpid(found->second.pid, &status, 0) != found->second.pid) return;
     ::kill(-found->second.pid, SIGKILL);
     ::close(found->second.descriptor);
     for (const Mount& mount : found->second.program.mounts)
@@ -260,6 +268,7 @@ class NodeAgent::Loop {
   const fs::path data_;
   const Reports reports_;
   BucketMirror mirror_;
+  Guardian guardian_;
   const int wakeup_;
   std::mutex mutex_;
   std::vector<std::function<void()>> tasks_;

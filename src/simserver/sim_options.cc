@@ -6,9 +6,9 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "base/text.h"
 #include "model/tpu.h"
 #include "simserver/program.h"
+#include "usage/flags.h"
 
 namespace falcon::simserver {
 namespace {
@@ -147,7 +147,10 @@ std::expected<SimOptions, int> parse_sim_options(std::span<const std::string> ar
       "falcon sim"};
   app.add_option("--data", raw.data,
                  "Its folder ($FALCON_DATA/cloud, ~/.local/share/falcon/cloud)");
-  app.add_option("--port", options.port, "Port of Google's APIs; 0: any free one (0)");
+  usage::add_number(
+      app, "--port", 0, 65'535,
+      [&options](std::int64_t port) { options.port = static_cast<std::uint16_t>(port); },
+      "Port of Google's APIs; 0: any free one (0)");
   app.add_option("--speed", options.cloud.speed,
                  "The cloud's delays are divided by this; programs run in real time (1)");
   app.add_option("--seed", options.cloud.seed, "Of the cloud's dice (1)");
@@ -162,10 +165,10 @@ std::expected<SimOptions, int> parse_sim_options(std::span<const std::string> ar
   app.add_flag("--allow-root", options.allow_root, "Run pods' commands as root");
   app.require_subcommand(0, 1);
   CLI::App* status = app.add_subcommand("status", "What exists in the running cloud");
-  std::string format;
   status->add_option("--data", raw.data, "The cloud's folder");
-  status->add_option("-o,--output", format, "text or json (text)")
-      ->check(CLI::IsMember({"text", "json"}));
+  usage::add_choice(
+      *status, "-o,--output", {"text", "json"},
+      [&options](std::size_t place) { options.json = place == 1; }, "text or json (text)");
   status->add_flag("--expect-empty", options.expect_empty,
                    "Exit code 1 when a pool or Job of Falcon's is left");
   CLI::App* fault = app.add_subcommand("fault", "Lets something go wrong in the running cloud");
@@ -181,13 +184,12 @@ std::expected<SimOptions, int> parse_sim_options(std::span<const std::string> ar
     return std::unexpected(0);
   } catch (const CLI::ParseError& error) {
     err << fmt::format("falcon sim: {}; falcon sim --help shows what there is\n",
-                       clean_text(error.what(), 300));
+                       usage::complaint(app, error, args));
     return std::unexpected(2);
   }
   options.verb = *status  ? SimOptions::Verb::kStatus
                  : *fault ? SimOptions::Verb::kFault
                           : SimOptions::Verb::kRun;
-  options.json = format == "json";
   if (const auto done = complete(raw, options); !done) {
     err << fmt::format("falcon sim: {}\n", done.error().what);
     return std::unexpected(2);

@@ -68,6 +68,13 @@ Result<bool> write_file(const fs::path& file, const std::string& text) {
 }  // namespace
 
 Result<std::unique_ptr<SimServer>> SimServer::start(const CloudSetup& setup, std::uint16_t port) {
+  if (port != 0) {  // found before a file is made
+    http::Server probe(settings_with(port, nullptr),
+                       [](const http::ServerRequest&, const http::Reply&) {});
+    FALCON_TRY(free, probe.start());
+    (void)free;
+    probe.stop();
+  }
   std::unique_ptr<SimServer> server(new SimServer(setup.data));
   FALCON_TRY(lock, server->lock_folder());
   server->lock_ = lock;

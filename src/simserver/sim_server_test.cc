@@ -155,11 +155,17 @@ TEST_F(SimServerTest, AJobRunsAsAProcessAndItsLogIsInTheBucket) {
 struct Stream {
   std::mutex mutex;
   std::string bytes;
+  bool begun = false;
   bool ended = false;
   std::optional<Error> how;
 
   http::StreamHandler handler() {
-    return {.on_start = [](const http::Response& head) { EXPECT_EQ(head.status, 200); },
+    return {.on_start =
+                [this](const http::Response& head) {
+                  EXPECT_EQ(head.status, 200);
+                  const std::lock_guard lock(mutex);
+                  begun = true;
+                },
             .on_bytes =
                 [this](std::string_view piece) {
                   const std::lock_guard lock(mutex);
@@ -176,6 +182,10 @@ struct Stream {
     const std::lock_guard lock(mutex);
     return bytes.find(what) != std::string::npos;
   }
+  bool has_begun() {
+    const std::lock_guard lock(mutex);
+    return begun;
+  }
   bool is_over() {
     const std::lock_guard lock(mutex);
     return ended;
@@ -190,6 +200,7 @@ TEST_F(SimServerTest, AWatchStreamsWhatHappensAndEndsInOrder) {
   Stream live;
   request.url = jobs() + "?watch=1&timeoutSeconds=600";
   const auto id = client.open(request, live.handler());
+  EXPECT_TRUE(eventually([&] { return live.has_begun(); }));  // or it begins with the job's end
   EXPECT_EQ(send("POST", jobs(), job("true")).status, 201);
   EXPECT_TRUE(eventually([&] { return live.has("\"ADDED\"") && live.has("\"MODIFIED\""); }));
   client.close(id);

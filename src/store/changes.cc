@@ -82,9 +82,9 @@ Result<Store::Changes> changes_after(Connection& connection, std::uint64_t since
   Store::Changes result;
   result.sequence = newest_change(connection);
   if (since > result.sequence)
-    return fail(ErrorKind::kNotFound,
-                fmt::format("change {} is not known, the newest is {}: the database is another one "
-                            "or was restored; list again",
+    return fail(ErrorKind::kInvalid,
+                fmt::format("sequence {} is later than the newest, {}: it comes from another "
+                            "database, or this one was restored; list again",
                             since, result.sequence));
   std::vector<Entry> entries;
   {

@@ -5,14 +5,18 @@
 #include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "store/changes.h"
 #include "store/codec.h"
+#include "store/terms.h"
 #include "store/uuid.h"
 
 namespace falcon::store {
 namespace {
 
 using model::ClusterRow;
+
+constexpr std::size_t kWordsBytesMax = 2'000;
 
 std::optional<ClusterRow> find_cluster(Connection& connection, const model::ClusterId& id) {
   static const std::string sql =
@@ -88,10 +92,25 @@ Result<std::monostate> remove_cluster(Connection& connection, const model::Clust
                               before->name, pools.integer(0), pools.text(1)));
   }
   connection.run("DELETE FROM clusters WHERE id = ?", id);
+  connection.run("DELETE FROM cluster_conditions WHERE cluster = ?", id);
   connection.run("DELETE FROM queues WHERE cluster = ?", id);
   connection.run("DELETE FROM turns WHERE cluster = ?", id);
   note_removal(connection, id);
   return std::monostate{};
+}
+
+Result<std::monostate> publish_condition(Connection& connection, std::uint64_t term,
+                                         const model::ClusterCondition& condition, WallTime now) {
+  FALCON_TRY(checked, check_term(connection, term));
+  if (!find_cluster(connection, condition.cluster)) return no_cluster(condition.cluster);
+  connection.run(
+      "INSERT INTO cluster_conditions (cluster, health, words, since) VALUES (?, ?, ?, ?) "
+      "ON CONFLICT (cluster) DO UPDATE SET "
+      "since = CASE WHEN health = excluded.health THEN since ELSE excluded.since END, "
+      "health = excluded.health, words = excluded.words",
+      condition.cluster, model::to_string(condition.health),
+      clean_text(condition.words, kWordsBytesMax), now);
+  return checked;
 }
 
 Result<Store::ClusterList> list_clusters(Connection& connection,
@@ -106,6 +125,13 @@ Result<Store::ClusterList> list_clusters(Connection& connection,
     list.items.push_back(read_cluster(cursor, trouble));
     if (!trouble.empty()) troubles.push_back(std::move(trouble));
   }
+  Cursor found = connection.query("SELECT cluster, health, words, since FROM cluster_conditions");
+  while (found.next())
+    if (const auto health = model::cluster_health_from_string(found.text(1))) {
+      model::ClusterId id(found.text(0));
+      list.conditions.emplace(id,
+                              model::ClusterCondition{id, *health, found.text(2), found.time(3)});
+    }
   return list;
 }
 

@@ -14,6 +14,8 @@ namespace falcon::store {
 Result<model::ClusterRow> add_cluster(Connection& connection, model::ClusterRow row, WallTime now);
 Result<model::ClusterRow> set_cluster(Connection& connection, model::ClusterRow row);
 Result<std::monostate> remove_cluster(Connection& connection, const model::ClusterId& id);
+Result<std::monostate> publish_condition(Connection& connection, std::uint64_t term,
+                                         const model::ClusterCondition& condition, WallTime now);
 // `troubles`: of rows that could not be read as they stand.
 Result<Store::ClusterList> list_clusters(Connection& connection,
                                          std::vector<std::string>& troubles);

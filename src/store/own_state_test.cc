@@ -174,6 +174,38 @@ TEST_P(OwnState, QueuesAreReplacedByNewerOnesOnly) {
   EXPECT_THAT(store().queues()->front().order.order, IsEmpty());
 }
 
+TEST_P(OwnState, WhatWasFoundOfAClusterIsKeptBesideItsRow) {
+  const std::uint64_t term = a_term();
+  const model::ClusterRow row = store().add_cluster(cluster("c1")).value();
+  const std::uint64_t sequence = store().clusters()->sequence;
+  model::ClusterCondition found{row.id, model::ClusterHealth::kNotFound, "no such cluster", {}};
+  ASSERT_TRUE(store().publish_condition(term, found).has_value());
+  const WallTime first = now_;
+  now_ += 5min;
+  found.words = "still none";
+  ASSERT_TRUE(store().publish_condition(term, found).has_value());
+  auto list = store().clusters().value();
+  EXPECT_EQ(list.items.front(), row) << "the operator's row is as it was";
+  EXPECT_EQ(list.sequence, sequence);
+  EXPECT_EQ(list.conditions.at(row.id).words, "still none");
+  EXPECT_EQ(list.conditions.at(row.id).since, first);
+  found.health = model::ClusterHealth::kReachable;
+  ASSERT_TRUE(store().publish_condition(term, found).has_value());
+  open();
+  list = store().clusters().value();
+  EXPECT_EQ(list.conditions.at(row.id).health, model::ClusterHealth::kReachable);
+  EXPECT_EQ(list.conditions.at(row.id).since, now_);
+
+  found.cluster = model::ClusterId("nobody");
+  EXPECT_EQ(kind_of(store().publish_condition(term, found)), ErrorKind::kNotFound);
+  found.cluster = row.id;
+  const std::uint64_t next = a_term();
+  EXPECT_EQ(kind_of(store().publish_condition(term, found)), ErrorKind::kFenced);
+  ASSERT_TRUE(store().publish_condition(next, found).has_value());
+  ASSERT_TRUE(store().remove_cluster(row.id).has_value());
+  EXPECT_THAT(store().clusters()->conditions, IsEmpty());
+}
+
 TEST_P(Terms, RiseForever) {
   const std::uint64_t first = a_term();
   const std::uint64_t second = a_term();
@@ -313,7 +345,7 @@ TEST_P(Changes, ComeInOrderAndGoOnWhereAReaderStopped) {
   ASSERT_THAT(rest.items, SizeIs(1));
   EXPECT_EQ(rest.items[0].sequence, 4U);
   EXPECT_THAT(store().changes(4, 100)->items, IsEmpty());
-  EXPECT_EQ(kind_of(store().changes(5, 100)), ErrorKind::kNotFound) << "of another database";
+  EXPECT_EQ(kind_of(store().changes(5, 100)), ErrorKind::kInvalid) << "of another database";
 }
 
 TEST_P(Changes, OldOnesAreForgotten) {

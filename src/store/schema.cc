@@ -178,7 +178,17 @@ ALTER TABLE turns ADD COLUMN at INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX attempts_late ON attempts (late_create_until) WHERE late_create_until IS NOT NULL;
 )sql";
 
-constexpr std::array kSteps{kFirst, kLateCalls};
+// What the controller last found of each cluster (model/condition.h).
+constexpr const char* kConditions = R"sql(
+CREATE TABLE cluster_conditions (
+  cluster TEXT NOT NULL PRIMARY KEY,
+  health TEXT NOT NULL,
+  words TEXT NOT NULL,
+  since INTEGER NOT NULL
+) WITHOUT ROWID;
+)sql";
+
+constexpr std::array kSteps{kFirst, kLateCalls, kConditions};
 
 Error invalid(std::string what) { return {ErrorKind::kInvalid, std::move(what)}; }
 

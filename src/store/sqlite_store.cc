@@ -177,6 +177,11 @@ class SqliteStore final : public Store {
     return writer_.write<std::monostate>(
         [&](Connection& open) { return store::publish_queue(open, term, order, now()); });
   }
+  Result<std::monostate> publish_condition(std::uint64_t term,
+                                           const model::ClusterCondition& condition) override {
+    return writer_.write<std::monostate>(
+        [&](Connection& open) { return store::publish_condition(open, term, condition, now()); });
+  }
   Result<std::vector<PublishedQueue>> queues() override {
     return readers_.read([](Connection& open) { return read_queues(open); });
   }

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "model/cluster.h"
+#include "model/condition.h"
 #include "model/job.h"
 #include "model/state_change.h"
 
@@ -97,7 +99,8 @@ class Store {
   virtual Result<model::ClusterRow> set_cluster(const model::ClusterRow& cluster) = 0;
   virtual Result<std::monostate> remove_cluster(const model::ClusterId& id) = 0;
   struct ClusterList {
-    std::vector<model::ClusterRow> items;  // by name, then TPU type
+    std::vector<model::ClusterRow> items;                            // by name, then TPU type
+    std::map<model::ClusterId, model::ClusterCondition> conditions;  // of those looked for
     std::uint64_t sequence = 0;
   };
   virtual Result<ClusterList> clusters() = 0;
@@ -110,6 +113,10 @@ class Store {
   virtual Result<model::OwnState> own_state() = 0;
   virtual Result<std::monostate> publish_queue(std::uint64_t term,
                                                const model::QueueOrder& order) = 0;
+  // Replaces what was found of that cluster before; `since` stays while the health does. No change
+  // of the feed. kNotFound: there is no such cluster.
+  virtual Result<std::monostate> publish_condition(std::uint64_t term,
+                                                   const model::ClusterCondition& condition) = 0;
   struct PublishedQueue {
     model::QueueOrder order;
     WallTime published_at{};
@@ -129,7 +136,7 @@ class Store {
     std::vector<Change> items;  // after `since`, in order, at most `limit`; none of unreadable rows
     std::uint64_t sequence = 0;  // of the last item, or the newest when there are no more
   };
-  // kNotFound: `since` has been compacted away, list again.
+  // kNotFound: `since` has been compacted away; kInvalid: it is later than the newest. List again.
   virtual Result<Changes> changes(std::uint64_t since, std::size_t limit) = 0;
   // Called after each commit that changed something, from the writer's thread; must not block.
   using OnChange = std::function<void(std::uint64_t sequence)>;

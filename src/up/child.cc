@@ -22,8 +22,10 @@ constexpr Duration kStopLimit{15'000};  // then SIGKILL
 int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
 // Between fork and exec: only what is safe after a fork of a process with threads.
-[[noreturn]] void become(char* const* arguments) {
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+[[noreturn]] void become(pid_t parent, char* const* arguments) {
+  // At once: whoever starts anew after a crash must not meet it. It has nothing to put in order.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);  // died before that
   ::setpgid(0, 0);  // Ctrl-C at the terminal is for the parent; it passes it on in its own order
   sigset_t none;
   sigemptyset(&none);
@@ -41,8 +43,9 @@ Result<Child> Child::start(const std::vector<std::string>& arguments) {
   pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
+  const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
-  if (pid == 0) become(pointers.data());
+  if (pid == 0) become(parent, pointers.data());
   if (pid < 0)
     return fail(ErrorKind::kInternal, fmt::format("no new process: {}", std::strerror(errno)));
   return Child(pid);

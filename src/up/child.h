@@ -1,4 +1,4 @@
-// A process of our own program beside this one; it does not outlive us.
+// A process of our own program beside this one; it does not outlive us, however we end.
 #pragma once
 
 #include <sys/types.h>

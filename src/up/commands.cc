@@ -50,22 +50,30 @@ class Parts {
   Parts(const Options& options, const cli::Io& io) : options_(options), io_(io) {}
 
   Result<std::monostate> start(Command command) {
+    // What stands in the way is found before a file is made or a process started.
+    if (options_.sim)
+      if (const auto may = LocalCloud::check(options_); !may) return std::unexpected(may.error());
     if (command != Command::kController) {
+      make_api();
+      FALCON_TRY(port, api_->check_port());
       FALCON_TRY(folder, DataFolder::open(options_.data));
       folder_.emplace(std::move(folder));
+      FALCON_TRY(opened, api_->open());
     }
     log_ = std::make_unique<LogLines>(command == Command::kUp ? options_.data + "/falcon.log" : "");
+    log_->take_spdlog();
     if (options_.sim) {
       FALCON_TRY(cloud, LocalCloud::start(options_, io_));
       cloud_.emplace(std::move(cloud));
       options_.google_endpoint = cloud_->url();
-      options_.storage_endpoint = cloud_->url();
+      if (api_) api_->set_storage_endpoint(cloud_->url());
     }
     if (command != Command::kController) {
-      FALCON_TRY(served, start_api());
+      FALCON_TRY(port, api_->start());  // the URL has it
     }
-    if (options_.sim) {
+    if (options_.sim && !cloud_->is_known()) {
       FALCON_TRY(added, add_clusters());
+      cloud_->note_known();
     }
     if (command != Command::kApiServer) {
       FALCON_TRY(controlled, start_controller());
@@ -88,7 +96,7 @@ class Parts {
   const std::string& api_url() const { return api_->url(); }
 
  private:
-  Result<std::monostate> start_api() {
+  void make_api() {
     api::Settings settings;
     settings.data = options_.data;
     settings.port = options_.port;
@@ -97,14 +105,16 @@ class Parts {
     settings.storage_endpoint = options_.storage_endpoint;
     settings.host_names = options_.host_names;
     settings.version = FALCON_VERSION;
-    settings.log = [log = log_.get()](std::string_view line) { log->write(line); };
+    settings.log = [this](std::string_view line) {
+      if (log_)
+        log_->write(line);
+      else
+        io_.err << line << std::endl;
+    };
     api_ = std::make_unique<api::ApiServer>(std::move(settings));
-    FALCON_TRY(port, api_->start());
-    static_cast<void>(port);  // the URL has it
-    return std::monostate{};
   }
 
-  // Rows of the local cloud's clusters; those of an earlier start are there already.
+  // Rows of the local cloud's clusters, once: what the operator removes later stays removed.
   Result<std::monostate> add_clusters() {
     cli::Server server(io_, cli::Connection{api_->url(), api_->token()}, "");
     FALCON_TRY(present, server.clusters());

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "base/text.h"
 #include "cli/connection.h"
-#include "words/words.h"
+#include "usage/flags.h"
 
 namespace falcon::up {
 namespace {
@@ -30,9 +29,14 @@ CommandWords words_of(Command command) {
 }
 
 void add_api_flags(CLI::App& app, Options& options) {
-  app.add_option("--port", options.port,
-                 "Port of the API server on loopback; chosen by the system");
-  app.add_option("--language", options.language, "Language of messages: zh (default) or en");
+  usage::add_number(
+      app, "--port", 0, 65'535,
+      [&options](std::int64_t port) { options.port = static_cast<std::uint16_t>(port); },
+      "Port of the API server on loopback; chosen by the system");
+  usage::add_choice(
+      app, "--language", {"zh", "en"},
+      [&options](std::size_t place) { options.language = place == 0 ? "zh" : "en"; },
+      "Language of messages: zh (default) or en");
   app.add_option("--installation", options.installation,
                  "Name of this Falcon in the cloud (default falcon); never change it later");
   app.add_option("--storage-endpoint", options.storage_endpoint,
@@ -44,8 +48,6 @@ void add_api_flags(CLI::App& app, Options& options) {
 
 // Empty when all is well.
 std::string complaint(const Options& options) {
-  if (!words::language_from_string(options.language))
-    return fmt::format("--language: \"{}\" is not one of zh, en", clean_text(options.language, 40));
   const std::string& name = options.installation;
   const bool good = !name.empty() && name.size() <= 20 && std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
@@ -53,8 +55,6 @@ std::string complaint(const Options& options) {
   if (!good)
     return fmt::format("--installation: \"{}\" is no name: 1 to 20 characters a-z, 0-9 and -",
                        clean_text(name, 40));
-  if (options.speed < 1 || options.speed > 10'000)
-    return fmt::format("--speed: {} is not in 1 to 10000", options.speed);
   return {};
 }
 
@@ -79,7 +79,10 @@ std::expected<Options, int> parse_options(Command command, std::span<const std::
   if (command == Command::kUp) {
     app.add_flag("--sim", options.sim,
                  "With a local cloud that runs jobs' programs on this machine");
-    app.add_option("--speed", options.speed, "How many times faster its clock runs (30)");
+    usage::add_number(
+        app, "--speed", 1, 10'000,
+        [&options](std::int64_t speed) { options.speed = static_cast<std::uint32_t>(speed); },
+        "How many times faster its clock runs (30)");
     app.add_flag("--allow-root", options.allow_root, "Let it run jobs' programs as root");
   }
   std::vector<std::string> reversed(args.rbegin(), args.rend());
@@ -90,7 +93,7 @@ std::expected<Options, int> parse_options(Command command, std::span<const std::
     return std::unexpected(cli::kExitOk);
   } catch (const CLI::ParseError& error) {
     io.err << fmt::format("{}: {}; {} --help shows what there is\n", words.name,
-                          clean_text(error.what(), 300), words.name);
+                          usage::complaint(app, error, args), words.name);
     return std::unexpected(cli::kExitUsage);
   }
   if (const std::string what = complaint(options); !what.empty()) {

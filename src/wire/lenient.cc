@@ -99,6 +99,24 @@ Result<model::ClusterRow> cluster_from_json(std::string_view json) {
   return read_leniently<model::ClusterRow>("cluster", json, read_cluster_whole);
 }
 
+std::optional<model::ClusterCondition> condition_of_cluster_json(std::string_view json) {
+  Errors errors;
+  const std::optional<json::object> cluster = parse_document(json, errors);
+  if (!cluster) return std::nullopt;
+  Fields fields(*cluster, "", Reading::kLenient, errors);
+  const json::object* object = fields.object("condition");
+  if (object == nullptr) return std::nullopt;
+  Fields inner(*object, "condition", Reading::kLenient, errors);
+  const auto health = model::cluster_health_from_string(inner.text("health"));
+  if (!health) return std::nullopt;
+  model::ClusterCondition condition;
+  condition.cluster = model::ClusterId(fields.text("id"));
+  condition.health = *health;
+  condition.words = inner.text("words");
+  condition.since = inner.maybe_time("since").value_or(WallTime{});
+  return condition;
+}
+
 Result<model::OwnState> own_state_from_json(std::string_view json) {
   return read_leniently<model::OwnState>("state", json, [](Fields& fields, model::OwnState& state) {
     each(fields, "pools", [&](Fields& row) { state.pools.push_back(read_pool(row)); });

@@ -124,6 +124,16 @@ Strict<QueueWrite> read_queue_write(std::string_view json) {
   });
 }
 
+Strict<ConditionWrite> read_condition_write(std::string_view json) {
+  return read_strictly<ConditionWrite>(json, [](Fields& fields, ConditionWrite& write) {
+    write.term = fields.count("term");
+    write.condition.cluster = model::ClusterId(fields.required_text("cluster"));
+    write.condition.health =
+        fields.word("health", model::cluster_health_from_string, model::kAllClusterHealths);
+    write.condition.words = fields.text("words");
+  });
+}
+
 Strict<TermWish> read_term_wish(std::string_view json) {
   return read_strictly<TermWish>(json, [](Fields& fields, TermWish& wish) {
     wish.holder = fields.text("holder");

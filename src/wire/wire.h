@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -15,6 +16,7 @@
 
 #include "base/result.h"
 #include "model/cluster.h"
+#include "model/condition.h"
 #include "model/job.h"
 #include "model/state_change.h"
 #include "model/validation.h"
@@ -52,6 +54,11 @@ struct QueueWrite {
   model::QueueOrder order;
 };
 Strict<QueueWrite> read_queue_write(std::string_view json);  // PUT /v1/queues
+struct ConditionWrite {
+  std::uint64_t term = 0;
+  model::ClusterCondition condition;  // without `since`
+};
+Strict<ConditionWrite> read_condition_write(std::string_view json);  // PUT /v1/conditions
 struct TermWish {
   std::string holder;  // empty where the call has none
   std::int64_t lease_seconds = 0;
@@ -70,12 +77,15 @@ struct JobExtras {
 };
 std::string to_json(const model::JobRow& row, const JobExtras& extras);
 std::string to_json(const model::ClusterRow& row);
+// With what was found of the cluster; null: nobody has looked yet.
+std::string to_json(const model::ClusterRow& row, const model::ClusterCondition* condition);
 std::string to_json(const model::OwnState& state);
 std::string to_json(const model::PoolRow& row);
 std::string to_json(const model::QueueOrder& order, WallTime published_at);
 std::string to_json(const JobWrite& write);
 std::string to_json(const StateWrite& write);
 std::string to_json(const QueueWrite& write);
+std::string to_json(const ConditionWrite& write);
 std::string submit_json(const model::JobRow& row);       // the body of a submit
 std::string cluster_json(const model::ClusterRow& row);  // the body of POST /v1/clusters
 std::string quoted(std::string_view text);               // a JSON string
@@ -87,6 +97,8 @@ struct JobRead {
 };
 Result<JobRead> job_from_json(std::string_view json);
 Result<model::ClusterRow> cluster_from_json(std::string_view json);
+// Of a cluster's JSON; empty when nobody has looked yet, or it says what this program doesn't know.
+std::optional<model::ClusterCondition> condition_of_cluster_json(std::string_view json);
 Result<model::OwnState> own_state_from_json(std::string_view json);
 struct JobListRead {
   struct Unreadable {  // a row that the server cannot read: it is there

@@ -382,6 +382,26 @@ TEST(Wire, LenientReadersPassOverWhatTheyDoNotKnow) {
   EXPECT_EQ(clusters->items.at(0), whole_cluster());
 }
 
+TEST(Wire, WhatWasFoundOfAClusterStandsBesideItsRow) {
+  model::ClusterRow row;
+  row.id = model::ClusterId("c");
+  const model::ClusterCondition found{row.id, model::ClusterHealth::kDenied, "no \"right\"",
+                                      wall_time_from_unix_ms(1'790'000'000'000)};
+  EXPECT_EQ(condition_of_cluster_json(to_json(row, &found)), found);
+  EXPECT_EQ(condition_of_cluster_json(to_json(row, nullptr)), std::nullopt);
+  EXPECT_EQ(condition_of_cluster_json(to_json(row)), std::nullopt);
+  // A newer server's word is no reason to fail.
+  EXPECT_EQ(condition_of_cluster_json(R"({"id":"c","condition":{"health":"asleep"}})"),
+            std::nullopt);
+  const auto read = read_condition_write(to_json(ConditionWrite{7, found}));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->term, 7U);
+  EXPECT_EQ(read->condition.words, found.words);
+  const auto bad = read_condition_write(R"({"term":1,"cluster":"c","health":"asleep"})");
+  ASSERT_FALSE(bad);
+  EXPECT_EQ(bad.error().errors.front().field, "health");
+}
+
 TEST(Wire, LinesOfAWatch) {
   const auto put = watch_line_from_json(R"({"sequence":12,"kind":"job","change":"put","object":)" +
                                         to_json(whole_job(), {}) + "}");

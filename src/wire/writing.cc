@@ -46,6 +46,17 @@ std::string to_json(const model::ClusterRow& row) {
   return json::serialize(object);
 }
 
+std::string to_json(const model::ClusterRow& row, const model::ClusterCondition* condition) {
+  json::value value(nullptr);
+  if (condition != nullptr)
+    value = {{"health", to_string(condition->health)},
+             {"words", condition->words},
+             {"since", to_rfc3339(condition->since)}};
+  std::string text = to_json(row);
+  text.pop_back();  // the closing brace
+  return text + ",\"condition\":" + json::serialize(value) + "}";
+}
+
 std::string to_json(const model::OwnState& state) {
   json::array pools;
   json::array attempts;
@@ -88,6 +99,13 @@ std::string to_json(const QueueWrite& write) {
   json::object object{{"term", write.term}};
   add_order(object, write.order);
   return json::serialize(object);
+}
+
+std::string to_json(const ConditionWrite& write) {
+  return json::serialize(json::object{{"term", write.term},
+                                      {"cluster", write.condition.cluster.value()},
+                                      {"health", to_string(write.condition.health)},
+                                      {"words", write.condition.words}});
 }
 
 std::string submit_json(const model::JobRow& row) { return json::serialize(wish_object(row)); }

@@ -96,7 +96,7 @@ def test_a_cluster_that_is_not_there_and_one_too_many(api):
     assert missing.returncode == 1 and "nowhere" in missing.stderr
     api.add_clusters()
     again = api.run("cluster", "add", "--name", "tpu-east", "--project", "demo", "--location", "us-east5",
-                    "--zone", "us-east5-a", "--tpu-type", "v6e", "--bucket", "b", check=False)
+                    "--zone", "us-east5-a", "--tpu-type", "v6e", "--bucket", "tpu-east-bucket", check=False)
     assert again.returncode == 1 and "tpu-east" in again.stderr
     assert len(json.loads(api.run("get", "clusters", "-o", "json").stdout)["items"]) == 2
 
