@@ -67,6 +67,7 @@ class Laws : public Database::Watcher {
     core::ReservationView view;
   };
   void row_unreadable(const model::JobId& id);
+  bool row_was_known(const model::JobId& id) const;
   void pod_runs(const cloudsim::Object& object);
   void pod_ended(const model::Uid& uid);
   void node_gone(const model::NodeName& node);
@@ -94,6 +95,8 @@ class Laws : public Database::Watcher {
   std::map<model::JobId, WallTime> ended_by_itself_;  // verdict of a Job that nobody was deleting
   std::map<model::QueueKey, std::set<model::JobId>> acquiring_;
   std::map<model::JobId, model::QueueKey> acquiring_in_;
+  std::map<std::uint64_t, model::JobId> job_calls_;              // by command
+  std::map<model::JobId, std::uint32_t> failed_calls_;           // running
   std::set<model::JobId> was_unreadable_;                        // at some start
   std::map<model::Reservation, std::vector<Reading>> readings_;  // that the core was told: law 9
   std::map<std::uint64_t, std::pair<model::Reservation, MonoTime>> reads_;  // by command
