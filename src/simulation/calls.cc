@@ -57,6 +57,11 @@ void History::call(core::Command command) {
     done.error = Error{kind, words};
     answer(epoch, delay, std::move(done));
   };
+  if (!delayed_.first.empty() && name_of(command) == delayed_.first) {
+    delayed_.first.clear();
+    fault(ErrorKind::kUnknownOutcome, kCallDeadline, "no answer (the request is late)");
+    return arrive_late(std::move(command), delayed_.second);
+  }
   if (refused) {
     const bool throttled = transport_.happens({1, 3});
     fault(throttled ? ErrorKind::kThrottled : ErrorKind::kUnavailable, there + back, "refused");
@@ -73,12 +78,7 @@ void History::call(core::Command command) {
     const bool very =
         std::holds_alternative<core::CreatePool>(command.body) && transport_.happens({1, 8});
     const Duration delay = transport_.between(Duration(1'000), very ? kVeryLateMax : kLateMax);
-    after(delay, [this, epoch, command = std::move(command)] {
-      if (is_database_call(command) && epoch != epoch_) return;  // fenced by the term
-      note("late", describe(command));
-      (void)execute(command);
-      pump();
-    });
+    arrive_late(std::move(command), delay);
     return;
   }
   if (lost_reply)
@@ -88,6 +88,15 @@ void History::call(core::Command command) {
     core::CommandDone done = execute(command);
     pump();
     if (!lost_reply) answer(epoch, back, std::move(done));
+  });
+}
+
+void History::arrive_late(core::Command command, Duration delay) {
+  after(delay, [this, epoch = epoch_, command = std::move(command)] {
+    if (is_database_call(command) && epoch != epoch_) return;  // fenced by the term
+    note("late", describe(command));
+    (void)execute(command);
+    pump();
   });
 }
 
@@ -122,7 +131,8 @@ Result<core::Payload> History::perform(const core::Command& command) {
     }
     Result<core::Payload> operator()(const core::WriteState& c) const {
       h.laws_.rows_removed(c, h.world_);
-      h.database_.write(c);
+      auto written = h.database_.write(c);
+      if (!written) return std::unexpected(written.error());
       return core::Payload(std::monostate{});
     }
     Result<core::Payload> operator()(const core::PublishQueue&) const {

@@ -1,5 +1,6 @@
 #include "simulation/database.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -48,7 +49,9 @@ Result<std::uint64_t> Database::write(const core::WriteJob& write) {
   return row.version;
 }
 
-void Database::write(const core::WriteState& write) {
+Result<std::monostate> Database::write(const core::WriteState& write) {
+  if (refuses && std::ranges::any_of(write.changes, refuses))
+    return fail(ErrorKind::kInvalid, "a row is refused");
   for (const core::StateChange& change : write.changes) {
     if (const auto* pool = std::get_if<core::PutPool>(&change)) {
       pools_[pool->row.name] = pool->row;
@@ -69,6 +72,7 @@ void Database::write(const core::WriteState& write) {
     if (const auto* pool = std::get_if<core::PutPool>(&change)) watcher_->pool_written(pool->row);
     if (const auto* turn = std::get_if<core::PutTurn>(&change)) watcher_->turn_written(turn->row);
   }
+  return {};
 }
 
 core::StateLoaded Database::snapshot() const {

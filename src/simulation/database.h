@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -32,7 +33,9 @@ class Database {
   // Sets Aborting unless the job is terminal; true when it did.
   bool abort(const model::JobId& id, WallTime at);
   Result<std::uint64_t> write(const core::WriteJob& write);
-  void write(const core::WriteState& write);
+  Result<std::monostate> write(const core::WriteState& write);
+  // Rows that are refused, and with them the whole write; for stories.
+  std::function<bool(const core::StateChange&)> refuses;
 
   const std::map<model::JobId, model::JobRow>& jobs() const { return jobs_; }
   const std::map<model::PoolName, model::PoolRow>& pools() const { return pools_; }

@@ -86,12 +86,13 @@ void History::submit(const JobPlan& job) {
                      row.actor.value());
   database_.submit(row);
   job_changed(row.id);
-  if (job.abort_after)
-    after(*job.abort_after, [this, id = row.id] {
-      if (!database_.abort(id, wall())) return;
-      note("abort", id.value());
-      job_changed(id);
-    });
+  if (job.abort_after) after(*job.abort_after, [this, id = row.id] { abort(id); });
+}
+
+void History::abort(const model::JobId& id) {
+  if (!database_.abort(id, wall())) return;
+  note("abort", id.value());
+  job_changed(id);
 }
 
 // What people and the cloud's owners do by hand while faults last.
@@ -178,6 +179,10 @@ void History::start_core() {
   }
 }
 
+void History::cut_watches(Duration gap) {
+  for (auto& [gke, watch] : watches_) lose_watch(gke, watch, gap);
+}
+
 void History::unreadable_for_a_while(const model::JobId& id) {
   ++result_.faults;
   feed(core::JobUnreadable{id});
@@ -187,6 +192,7 @@ void History::unreadable_for_a_while(const model::JobId& id) {
 }
 
 void History::crash() {
+  if (!core_) return;
   ++result_.crashes;
   ++result_.faults;
   note("CRASH", "of the controller");
@@ -273,7 +279,7 @@ bool History::pump(const model::GkeCluster& gke, Watch& watch) {
   FALCON_CHECK(changes.state != cloudsim::WatchState::kGone);
   // An unreachable API still changes inside; the laws see that at once, watchers do not.
   if (changes.state == cloudsim::WatchState::kDown) {
-    lose_watch(gke, watch);
+    lose_watch(gke, watch, some_gap());
     return false;
   }
   watch.resource_version = current;
@@ -288,7 +294,7 @@ void History::deliver(const model::GkeCluster& gke, Watch& watch, const cloudsim
   if (!core_ || !watch.connected) return;
   if (faults_on_ && transport_.happens(plan_.faults.watch_gap)) {
     ++result_.faults;
-    lose_watch(gke, watch);
+    lose_watch(gke, watch, some_gap());
     return;
   }
   MonoTime& last = watch.last_delivery[static_cast<std::size_t>(change.object->kind)];
@@ -303,12 +309,11 @@ void History::deliver(const model::GkeCluster& gke, Watch& watch, const cloudsim
 }
 
 // Silence until it is noticed, then a relist. Sometimes the loss is reported, sometimes not.
-void History::lose_watch(const model::GkeCluster& gke, Watch& watch) {
+void History::lose_watch(const model::GkeCluster& gke, Watch& watch, Duration gap) {
   if (!watch.connected) return;
   watch.connected = false;
   ++watch.generation;
   note("gap", "in the watch of " + gke.name);
-  const Duration gap = transport_.between(Duration(1'000), Duration(120'000));
   after(gap, [this, gke, epoch = epoch_] {
     if (epoch == epoch_) relist(gke);
   });

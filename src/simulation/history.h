@@ -41,6 +41,16 @@ class History {
   ~History();
   HistoryResult run();
 
+  // For stories: what happens when, besides what the plan draws. Call before run(), or from there.
+  void after(Duration delay, std::function<void()> act);
+  void crash();
+  void abort(const model::JobId& id);
+  void cut_watches(Duration gap);  // of all clusters; noticed and made good after `gap`
+  // The next command of that kind gets no answer and arrives so much later.
+  void delay_once(std::string_view kind, Duration delay) { delayed_ = {std::string(kind), delay}; }
+  cloudsim::World& world() { return world_; }
+  Database& database() { return database_; }
+
  private:
   struct Due {
     MonoTime at;
@@ -61,16 +71,15 @@ class History {
     std::array<std::map<std::string, model::Uid>, cloudsim::kKinds> known;
   };
 
-  void after(Duration delay, std::function<void()> act);
   void set_up_world();
   void schedule_load();
   void schedule_people();
   void start_core();
-  void crash();
   void unreadable_for_a_while(const model::JobId& id);
   void feed(const core::Event& event);
   void carry_out(std::vector<core::Command> commands);
   void call(core::Command command);
+  void arrive_late(core::Command command, Duration delay);
   core::CommandDone execute(const core::Command& command);
   Result<core::Payload> perform(const core::Command& command);
   Result<core::Payload> create_workload(const core::CreateWorkload& c);
@@ -82,7 +91,8 @@ class History {
   void pump();
   bool pump(const model::GkeCluster& gke, Watch& watch);
   void deliver(const model::GkeCluster& gke, Watch& watch, const cloudsim::Change& change);
-  void lose_watch(const model::GkeCluster& gke, Watch& watch);
+  void lose_watch(const model::GkeCluster& gke, Watch& watch, Duration gap);
+  Duration some_gap() { return transport_.between(Duration(1'000), Duration(120'000)); }
   void relist(const model::GkeCluster& gke);
   void give(const model::GkeCluster& gke, Watch& watch, const cloudsim::Object& object,
             bool deleted);
@@ -118,6 +128,7 @@ class History {
   std::map<model::JobId, const JobPlan*> plans_;
   std::map<model::ClusterId, model::ClusterRow> clusters_;
   bool faults_on_ = true;
+  std::pair<std::string, Duration> delayed_;  // kind of command; empty: none
   HistoryResult result_;
 };
 
