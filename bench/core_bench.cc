@@ -45,6 +45,8 @@ class Drive {
     for (std::size_t i = 0; i < jobs; ++i) events_.push_back(world_.submit());
     world_.sync(events_);
     while (world_.lives() < 2'000) run_batch();  // all phases are peopled
+    while (world_.jobs() < jobs + world_.running()) events_.push_back(world_.submit());
+    run_batch();
     timed_ = {};
     decisions_ = 0;
     publishes_ = 0;
