@@ -71,11 +71,24 @@ class Drive {
         static_cast<double>(listings_) / lives, publishes_,
         Seconds(world_.now().mono - begin_).count(), world_.jobs(), world_.pools(),
         world_.running());
-    constexpr const char* kNames[] = {
-        "StateLoaded",  "ClusterObserved",  "ClusterVanished",  "ClustersListed", "JobObserved",
-        "JobVanished",  "JobsListed",       "KubernetesSynced", "NodeSeen",       "NodeVanished",
-        "WorkloadSeen", "WorkloadVanished", "PodSeen",          "PodVanished",    "ClockCompared",
-        "Tick",         "CommandDone"};
+    constexpr const char* kNames[] = {"StateLoaded",
+                                      "ClusterObserved",
+                                      "ClusterVanished",
+                                      "ClustersListed",
+                                      "JobObserved",
+                                      "JobVanished",
+                                      "JobUnreadable",
+                                      "JobsListed",
+                                      "KubernetesSynced",
+                                      "NodeSeen",
+                                      "NodeVanished",
+                                      "WorkloadSeen",
+                                      "WorkloadVanished",
+                                      "PodSeen",
+                                      "PodVanished",
+                                      "ClockCompared",
+                                      "Tick",
+                                      "CommandDone"};
     static_assert(std::size(kNames) == std::variant_size_v<core::Event>);
     text += " ";
     for (std::size_t i = 0; i < by_kind_.size(); ++i)

@@ -62,6 +62,7 @@ void Core::State::dispatch(Pool& pool) {
 
 void Core::State::open_attempt(Pool& pool, Attempt attempt) {
   pool.gke->attempts[attempt.name] = &pool;
+  pool.gke->strays.erase(attempt.name);
   if (!attempt.row.uid.empty()) pool.gke->attempt_uids[attempt.row.uid] = &pool;
   pool.attempt = std::move(attempt);
 }
@@ -461,6 +462,10 @@ void Core::State::close_attempt(Pool& pool) {
   if (job != nullptr && late_create_possible(attempt))
     remember_late_create(*job, attempt.row, *pool.gke);
   pool.gke->attempts.erase(attempt.name);
+  if (pool.gke->workloads.contains(attempt.name)) {
+    pool.gke->strays.insert(attempt.name);
+    mark(pool.gke);
+  }
   pool.gke->attempt_uids.erase(attempt.row.uid);
   pool.attempt.reset();
   unbind(pool);

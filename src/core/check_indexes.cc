@@ -51,6 +51,10 @@ std::string Core::State::check_indexes() const {
     if (in_gke == pool->gke->pools.end() || in_gke->second != pool.get())
       return "a pool is not known in its cluster";
   }
+  for (const auto& [key, gke] : gkes_)
+    for (const auto& [name, workload] : gke->workloads)
+      if (gke->strays.contains(name) == gke->attempts.contains(name))
+        return "a Kubernetes Job is neither an attempt nor a stray";
   return {};
 }
 

@@ -346,6 +346,7 @@ void Core::State::observe(const WorkloadSeen& event) {
     mark(pool);
     mark(pool->job);
   } else {
+    gke.strays.insert(event.workload.name);
     mark(&gke);
   }
 }
@@ -353,7 +354,10 @@ void Core::State::observe(const WorkloadSeen& event) {
 void Core::State::observe(const WorkloadVanished& event) {
   Gke& gke = gke_of(event.gke);
   const auto found = gke.workloads.find(event.name);
-  if (found != gke.workloads.end() && found->second.uid == event.uid) gke.workloads.erase(found);
+  if (found != gke.workloads.end() && found->second.uid == event.uid) {
+    gke.workloads.erase(found);
+    gke.strays.erase(event.name);
+  }
   const auto orphan = gke.orphan_workloads.find(event.name);
   if (orphan != gke.orphan_workloads.end() && orphan->second.uid == event.uid)
     gke.orphan_workloads.erase(orphan);

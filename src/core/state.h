@@ -220,6 +220,7 @@ struct Gke : Record {
   std::map<model::Uid, Pool*> attempt_uids;       // index: the same by its uid, where known
   std::map<model::PoolName, MonoTime> orphans;    // pools without a row, first seen
   std::map<model::WorkloadName, WorkloadView> workloads;
+  std::set<model::WorkloadName> strays;  // index: workloads that are no pool's attempt
   std::map<model::WorkloadName, OrphanWorkload> orphan_workloads;
   std::map<model::Uid, std::map<model::PodName, PodView>> pods;  // by the owning Job's uid
   std::map<model::PodName, model::Uid> pod_owner;

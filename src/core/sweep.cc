@@ -148,9 +148,9 @@ void Core::State::adopt_orphan(Gke& gke, const PoolView& view) {
 // Kubernetes Jobs of this installation that are no pool's attempt: late creates, lost rows.
 void Core::State::sweep_workloads(Gke& gke) {
   if (!gke.in_sync || !gke.listed) return;
-  for (const auto& [name, workload] : gke.workloads) {
-    if (workload.deleting || pool_of_workload(gke, name) != nullptr ||
-        unreadable_.contains(workload.job)) {
+  for (const model::WorkloadName& name : gke.strays) {
+    const WorkloadView& workload = gke.workloads.at(name);
+    if (workload.deleting || unreadable_.contains(workload.job)) {
       gke.orphan_workloads.erase(name);
       continue;
     }

@@ -290,6 +290,7 @@ bool History::pump(const model::GkeCluster& gke, Watch& watch) {
   return true;
 }
 
+// `gke` and `watch` are of the map, which keeps them in their places.
 void History::deliver(const model::GkeCluster& gke, Watch& watch, const cloudsim::Change& change) {
   if (!core_ || !watch.connected) return;
   if (faults_on_ && transport_.happens(plan_.faults.watch_gap)) {
@@ -301,10 +302,11 @@ void History::deliver(const model::GkeCluster& gke, Watch& watch, const cloudsim
   const Duration lag = lag_.between(Duration(1), plan_.faults.lag_max);
   last = std::max(last, now_ + lag);
   queue_.push(
-      Due{last, order_++, [this, gke, epoch = epoch_, generation = watch.generation, change] {
-            Watch& its = watches_.at(gke);
-            if (!core_ || epoch != epoch_ || generation != its.generation) return;
-            give(gke, its, *change.object, change.type == cloudsim::ChangeType::kDeleted);
+      Due{last, order_++,
+          [this, &gke, &watch, epoch = epoch_, generation = watch.generation,
+           object = change.object, deleted = change.type == cloudsim::ChangeType::kDeleted] {
+            if (!core_ || epoch != epoch_ || generation != watch.generation) return;
+            give(gke, watch, *object, deleted);
           }});
 }
 
