@@ -14,8 +14,12 @@ using model::PoolPhase;
 // Something is under way in the cluster whose next state is worth asking for soon.
 bool Core::State::busy(const Gke& gke) const {
   return !gke.listed || !gke.orphans.empty() ||
-         std::ranges::any_of(gke.pools, [](const auto& entry) {
+         std::ranges::any_of(gke.pools, [this](const auto& entry) {
            const Pool& pool = *entry.second;
+           // It went, and only a lost create may still make it again.
+           if (pool.row.phase == PoolPhase::kCondemned && !pool.seen && pool.was_seen &&
+               pool.row.late_create_until && wall() < *pool.row.late_create_until)
+             return false;
            if (pool.row.phase == PoolPhase::kReady) return !pool.attempt;
            return pool.create != Pool::Create::kNotSent || pool.row.phase != PoolPhase::kIntended;
          });

@@ -33,8 +33,8 @@ bool is_database_call(const core::Command& command) {
 }  // namespace
 
 void History::answer(std::uint64_t core_epoch, Duration delay, core::CommandDone done) {
-  after(delay, [this, core_epoch, done = std::move(done)] {
-    if (core_ && core_epoch == epoch_) feed(done);
+  after(delay, [this, core_epoch, done = std::move(done)]() mutable {
+    if (core_ && core_epoch == epoch_) feed(std::move(done));
   });
 }
 

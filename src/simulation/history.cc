@@ -249,10 +249,10 @@ void History::job_changed(const model::JobId& id) {
   }
   const Duration lag = lag_.between(Duration(1), plan_.faults.lag_max);
   last_job_delivery_ = std::max(last_job_delivery_, now_ + lag);
-  const model::JobRow row = database_.jobs().at(id);
-  queue_.push(Due{last_job_delivery_, order_++, [this, generation, epoch = epoch_, row] {
+  queue_.push(Due{last_job_delivery_, order_++,
+                  [this, generation, epoch = epoch_, row = database_.jobs().at(id)]() mutable {
                     if (core_ && epoch == epoch_ && generation == jobs_watch_)
-                      feed(core::JobObserved{row});
+                      feed(core::JobObserved{std::move(row)});
                   }});
 }
 
@@ -469,7 +469,7 @@ HistoryResult History::run() {
     world_.advance(now_);
     pump();
     while (!queue_.empty() && queue_.top().at <= now_ && !laws_.broken()) {
-      const std::function<void()> act = std::move(const_cast<Due&>(queue_.top()).act);
+      std::function<void()> act = std::move(const_cast<Due&>(queue_.top()).act);
       queue_.pop();
       act();
       pump();

@@ -403,9 +403,10 @@ void Laws::person_deletes(const cloudsim::Object& workload) {
 }
 
 void Laws::called(std::size_t kind, const std::string& object, MonoTime now) {
-  std::deque<MonoTime>& times = calls_[{kind, object}];
+  std::vector<MonoTime>& times = calls_[kind][object];
   times.push_back(now);
-  while (times.front() + Duration(60'000) < now) times.pop_front();
+  if (times.size() <= kCallsPerMinuteMax) return;
+  std::erase_if(times, [&](MonoTime time) { return time + Duration(60'000) < now; });
   if (times.size() > kCallsPerMinuteMax)
     violate(12, fmt::format("{} calls of one kind about \"{}\" in a minute", times.size(), object));
 }

@@ -5,11 +5,12 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "cloudsim/world.h"
 #include "core/command.h"
@@ -101,7 +102,8 @@ class Laws : public Database::Watcher {
   std::map<model::Reservation, std::vector<Reading>> readings_;  // that the core was told: law 9
   std::map<std::uint64_t, std::pair<model::Reservation, MonoTime>> reads_;  // by command
   std::set<model::PoolName> judged_claims_;
-  std::map<std::pair<std::size_t, std::string>, std::deque<MonoTime>> calls_;
+  // By kind and object; the calls of the last minute at least.
+  std::map<std::size_t, std::unordered_map<std::string, std::vector<MonoTime>>> calls_;
   std::uint32_t terminal_count_ = 0;
   MonoTime now_{};
 
