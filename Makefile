@@ -13,7 +13,8 @@ PYTEST := $(PYTHON) -m pytest -q
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 
-demo: build  ## jobs go through their whole lives on a simulated cloud; ends by itself
+demo: packages build/release/build.ninja  ## jobs go through their whole lives on a simulated cloud; ends by itself
+	@cmake --build --preset release --target falcon -- -j$(JOBS)
 	@$(PYTHON) tools/demo
 
 build: packages build/release/build.ninja  ## the release build: build/release/falcon

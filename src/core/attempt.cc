@@ -328,24 +328,27 @@ void Core::State::clean_up_attempt(Pool& pool) {
     case Attempt::Create::kCreated:
       break;
   }
-  if (abort_needs_look(pool)) return;
+  if (end_needs_look(pool)) return;
   remove_workload(pool);
   verify_gone(pool);
 }
 
-// Before an aborted job's Kubernetes Job is deleted, one live look: it may have ended first.
-bool Core::State::abort_needs_look(Pool& pool) {
+// Before the Kubernetes Job of a job that is aborted, or that goes on elsewhere, is deleted, one
+// live look: it may have ended first, and a result is never thrown away.
+bool Core::State::end_needs_look(Pool& pool) {
   Attempt& attempt = *pool.attempt;
-  if (pool.job == nullptr || pool.job->state.status != JobStatus::kAborting) return false;
+  if (pool.job == nullptr || model::is_terminal(pool.job->state.status)) return false;
   if (attempt.remove_since || FALCON_MUTANT(kAbortOverResult)) return false;
-  const WorkloadLook* look = looked_since(pool, pool.job->abort_seen);
+  if (!attempt.end_seen) attempt.end_seen = mono();
+  const MonoTime since = *attempt.end_seen;
+  const WorkloadLook* look = looked_since(pool, since);
   if (look == nullptr) {
     // Nobody can look for longer than the job's grace: the pool's end will be the proof.
-    const MonoTime limit = pool.job->abort_seen + std::chrono::seconds(pool.job->grace_seconds) +
-                           settings_.pod_gone_margin;
+    const MonoTime limit =
+        since + std::chrono::seconds(pool.job->grace_seconds) + settings_.pod_gone_margin;
     wake(pool, limit);
     if (mono() >= limit) {
-      if (!attempt.remove_since) attempt.remove_since = pool.job->abort_seen;
+      if (!attempt.remove_since) attempt.remove_since = since;
       condemn(pool);
     }
     return true;

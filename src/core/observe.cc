@@ -159,7 +159,6 @@ void Core::State::link_pools_of(Job& job) {
 
 void Core::State::take_row(Job& job, const model::JobRow& row) {
   if (row.version <= job.version && job.version != 0) return;
-  if (row.state.status == model::JobStatus::kAborting && !job.aborting_at) job.abort_seen = mono();
   job.version = row.version;
   job.state = row.state;
   job.aborting_at = row.aborting_at;

@@ -112,7 +112,6 @@ struct Job : Record {
   std::optional<model::BackoffRow> backoff;
   std::optional<Verdict> verdict;
   bool no_pod_runs = false;  // proven, after an attempt
-  MonoTime abort_seen{};
   std::vector<LateCreate> late_creates;  // of earlier attempts; the next one waits for them
   std::uint64_t turn = 0;                // the last that it took in its queue; 0: none
   WallTime turn_at{};
@@ -138,6 +137,7 @@ struct Attempt {
   bool own = false;           // intended by this process: it saw what became of every machine
   std::uint32_t creates = 0;  // that left, or may have
   std::optional<MonoTime> verdict_since;
+  std::optional<MonoTime> end_seen;  // when it was found that it is to be taken back
 };
 
 struct Pool : Record {
@@ -367,7 +367,7 @@ class Core::State {
 
   // attempt.cc, the end
   void remove_workload(Pool& pool);
-  bool abort_needs_look(Pool& pool);
+  bool end_needs_look(Pool& pool);
   void verify_gone(Pool& pool);
   void close_attempt(Pool& pool);
   void look_at(Pool& pool);

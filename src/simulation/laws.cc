@@ -21,6 +21,9 @@ using model::Reason;
 // 2 s and doubling; listings at 5 s.
 constexpr std::size_t kCallsPerMinuteMax = 40;
 
+// From the decision to remove a row until it is written, a write or two unanswered on the way.
+constexpr Duration kRemovalWrittenWithin{120'000};
+
 bool acquires(const JobRow& row) {
   return row.state.status == JobStatus::kPending &&
          (row.state.reason == Reason::kProvisioning || row.state.reason == Reason::kClusterBusy ||
@@ -230,22 +233,24 @@ void Laws::rows_removed(const core::WriteState& write, const cloudsim::World& wo
   for (const core::StateChange& change : write.changes)
     if (const auto* remove = std::get_if<core::RemovePool>(&change)) removed.insert(remove->name);
   if (removed.empty()) return;
-  // A create that comes late, between the listing and this, is the sweep's; hence the 20 s.
+  // A create that comes late, between the listing and this, is the sweep's.
   for (const auto& pool : world.inventory().pools)
-    if (removed.contains(pool.record.name) && pool.record.created_at + Duration(20'000) < now_)
+    if (removed.contains(pool.record.name) && pool.record.created_at + kRemovalWrittenWithin < now_)
       violate(6, fmt::format("the row of {} is removed while the pool exists",
                              pool.record.name.value()));
 }
 
 void Laws::count_waiting(const model::JobState& before, const JobRow& after) {
   const model::Shape shape = model::shape_of(after.spec);
+  under_way_[{before.cluster, shape}].erase(after.id);
+  if (acquires(after)) under_way_[{after.state.cluster, shape}].insert(after.id);
   if (before.reason == Reason::kWaiting && !before.cluster.empty())
     waiting_[{before.cluster, shape}].erase(after.id);
   if (after.state.reason == Reason::kWaiting && !after.state.cluster.empty())
     waiting_[{after.state.cluster, shape}].insert(after.id);
   for (const model::ClusterId& cluster : {before.cluster, after.state.cluster}) {
     const model::QueueKey key{cluster, shape};
-    if (acquiring_[key].empty() && !waiting_[key].empty())
+    if (under_way_[key].empty() && !waiting_[key].empty())
       idle_since_.try_emplace(key, now_);
     else
       idle_since_.erase(key);
@@ -255,7 +260,6 @@ void Laws::count_waiting(const model::JobState& before, const JobRow& after) {
 void Laws::look_for_idle_slots() {
   // Longer than any restart, outage or maintenance lasts here; shorter than long runs.
   constexpr Duration kIdleMax{5'400'000};
-  if (!was_unreadable_.empty()) return;  // whose slots cannot be told
   for (const auto& [key, since] : idle_since_)
     if (since + kIdleMax < now_)
       violate(4, fmt::format("the slot of {} {} is given to nobody while jobs wait",
@@ -298,6 +302,13 @@ void Laws::node_gone(const model::NodeName& node) {
   node_pool_.erase(node);
 }
 
+// The pool was condemned, and the attempt on it with it; what a late create runs there counts not.
+bool Laws::given_up(const model::JobId& job) const {
+  return std::ranges::any_of(database_->pools(), [&](const auto& entry) {
+    return entry.second.serves == job && entry.second.phase == PoolPhase::kCondemned;
+  });
+}
+
 void Laws::kubernetes_changed(const model::GkeCluster&, const cloudsim::Change& change) {
   const cloudsim::Object& object = *change.object;
   const bool deleted = change.type == cloudsim::ChangeType::kDeleted;
@@ -330,7 +341,7 @@ void Laws::kubernetes_changed(const model::GkeCluster&, const cloudsim::Change& 
         return cloudsim::find_condition(object.job(), type) != nullptr;
       };
       const bool succeeded = has("Complete") || has("SuccessCriteriaMet");
-      if (succeeded && !deleted && !object.deletion_at)
+      if (succeeded && !deleted && !object.deletion_at && !given_up(job))
         ended_by_itself_.try_emplace(job, WallTime{} + now_.time_since_epoch());
       std::set<model::Uid>& live = live_workloads_[job];
       if (deleted || over)

@@ -68,6 +68,7 @@ class Laws : public Database::Watcher {
     core::ReservationView view;
   };
   void row_unreadable(const model::JobId& id);
+  bool given_up(const model::JobId& job) const;
   bool row_was_known(const model::JobId& id) const;
   void pod_runs(const cloudsim::Object& object);
   void pod_ended(const model::Uid& uid);
@@ -91,6 +92,7 @@ class Laws : public Database::Watcher {
   std::map<std::pair<model::QueueKey, std::uint64_t>, model::Actor> turns_;
   std::map<model::QueueKey, std::pair<std::uint64_t, model::Actor>> last_turn_;
   std::map<model::QueueKey, std::set<model::JobId>> waiting_;
+  std::map<model::QueueKey, std::set<model::JobId>> under_way_;  // with the slot or a free pool
   std::map<model::QueueKey, MonoTime> idle_since_;
   std::set<model::PoolName> told_stopping_;
   std::map<model::JobId, WallTime> ended_by_itself_;  // verdict of a Job that nobody was deleting
