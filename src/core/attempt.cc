@@ -210,11 +210,8 @@ void Core::State::workload_answered(Pool& pool, const CommandDone& done) {
     case ErrorKind::kOutOfCapacity: {
       attempt.create = Attempt::Create::kRefused;
       if (pool.job == nullptr) return;
-      Verdict verdict;
-      verdict.status = JobStatus::kFailed;
-      verdict.reason = Reason::kJobSubmitFailed;
-      verdict.message = make_message(MessageCode::kSubmitFailed, {error.what});
-      pool.job->verdict = std::move(verdict);
+      pool.job->verdict =
+          failed(Reason::kJobSubmitFailed, make_message(MessageCode::kSubmitFailed, {error.what}));
       return;
     }
     case ErrorKind::kBusy:

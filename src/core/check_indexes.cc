@@ -25,7 +25,7 @@ std::string Core::State::check_indexes() const {
                            queue->cluster->gke->listed;
     if (free_slot)
       if (const Waiting* next = queue->queue.pick(settings_.full_rotation)) {
-        const Job& job = *jobs_.at(*next->id);
+        const Job& job = *next->job;
         if (job.slot == nullptr && job.write == 0 && job.read == 0 && !job.must_read)
           return "a slot is free while " + job.id.value() + " waits";
       }
@@ -47,14 +47,19 @@ std::string Core::State::check_indexes() const {
     if (has_attempt && !pool->attempt->row.uid.empty() &&
         pool_of_uid(*pool->gke, pool->attempt->row.uid) != pool.get())
       return "an attempt is not known by its uid";
+    if (pool->gke->idle.contains(pool.get()) != pool->row.serves.empty())
+      return "a pool that serves nobody is not known to be idle";
     const auto in_gke = pool->gke->pools.find(name);
     if (in_gke == pool->gke->pools.end() || in_gke->second != pool.get())
       return "a pool is not known in its cluster";
   }
-  for (const auto& [key, gke] : gkes_)
+  for (const auto& [key, gke] : gkes_) {
+    for (const Pool* pool : gke->idle)
+      if (gke->pools.count(pool->row.name) == 0) return "an idle pool is gone";
     for (const auto& [name, workload] : gke->workloads)
       if (gke->strays.contains(name) == gke->attempts.contains(name))
         return "a Kubernetes Job is neither an attempt nor a stray";
+  }
   return {};
 }
 

@@ -169,7 +169,7 @@ void Core::State::doom(Job& job) {
 void Core::State::erase_doomed() {
   for (Job* job : doomed_jobs_) {
     if (job->timer != kNever) timers_.erase({job->timer, job->serial, job});
-    for (auto& [key, reservation] : reservations_) reservation->waiters.erase(job);
+    want_reading(*job, nullptr);
     if (job->queue != nullptr) job->queue->turns.erase(job);
     const auto found = jobs_.find(job->id);
     if (found != jobs_.end() && found->second.get() == job) jobs_.erase(found);

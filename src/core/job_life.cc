@@ -23,31 +23,31 @@ using model::SupplyMode;
 // How long a failed Job's pods may take to show up before its condition alone must do.
 constexpr Duration kPodNewsGrace{10'000};
 
-Verdict failed(Reason reason, model::Message message) {
-  Verdict verdict;
-  verdict.status = JobStatus::kFailed;
-  verdict.reason = reason;
-  verdict.message = std::move(message);
+}  // namespace
+
+std::unique_ptr<Verdict> failed(model::Reason reason, model::Message message) {
+  auto verdict = std::make_unique<Verdict>();
+  verdict->status = JobStatus::kFailed;
+  verdict->reason = reason;
+  verdict->message = std::move(message);
   return verdict;
 }
-
-}  // namespace
 
 void Core::State::reconcile_job(Job& job) {
   if (job.doomed) return;
   const bool runs = job.state.status == JobStatus::kRunning && !FALCON_MUTANT(kSlotNever);
   const bool went_back = !job.acquiring && job.state.reason == Reason::kWaiting && job.write == 0;
   if (runs || went_back) release_slot(job);
-  JobState want = wanted_state(job);
-  propose(job, std::move(want));
+  want_ = job.state;
+  reach_wanted_state(job, want_);
+  propose(job, want_);
   if (model::is_terminal(job.state.status) && job.write == 0 && job.read == 0 && !job.must_read &&
       job.pool == nullptr && job.state.cleanup != Cleanup::kPending &&
       job.state.cleanup != Cleanup::kFailed)
     doom(job);
 }
 
-JobState Core::State::wanted_state(Job& job) {
-  JobState want = job.state;
+void Core::State::reach_wanted_state(Job& job, JobState& want) {
   // A provision that was intended is shown, whatever became of its pool: no name is used again.
   const auto made = pools_by_job_.find(job.id);
   if (made != pools_by_job_.end() && !model::is_terminal(job.state.status))
@@ -55,22 +55,22 @@ JobState Core::State::wanted_state(Job& job) {
       if (pool->row.owner == job.id) want.provision = std::max(want.provision, pool->row.provision);
   if (model::is_terminal(job.state.status)) {
     settle_terminal(job, want);
-    return want;
+    return;
   }
-  if (!job.invalid.empty()) {
+  if (job.invalid) {
     job.verdict =
-        failed(Reason::kInvalidSpec, make_message(MessageCode::kInvalidSpec, {job.invalid}));
+        failed(Reason::kInvalidSpec, make_message(MessageCode::kInvalidSpec, {*job.invalid}));
     apply_verdict(job, want);
-    return want;
+    return;
   }
   if (job.pool != nullptr && job.pool->attempt) judge_attempt(job, *job.pool);
   if (job.state.status == JobStatus::kAborting) {
     settle_aborting(job, want);
-    return want;
+    return;
   }
   if (job.verdict) {
     apply_verdict(job, want);
-    return want;
+    return;
   }
   if (!job.acquiring && job.pool == nullptr) {
     // A row that says it was acquiring when nobody remembers a pool: it goes on where it was.
@@ -84,12 +84,11 @@ JobState Core::State::wanted_state(Job& job) {
     }
     if (!job.acquiring) {
       describe_waiting(job, want);
-      return want;
+      return;
     }
   }
-  if (job.queue == nullptr) return want;  // its cluster's row is gone; only the attempt decides
+  if (job.queue == nullptr) return;  // its cluster's row is gone; only the attempt decides
   describe_acquiring(job, want);
-  return want;
 }
 
 // By what its durable row shows: it acquires, and not by way of an idle pool, which needs no slot.
@@ -299,7 +298,7 @@ void Core::State::judge_workload(Job& job, Pool& pool, const WorkloadView& workl
       verdict.message = make_message(MessageCode::kJobFailed, {words});
     }
   }
-  job.verdict = std::move(verdict);
+  job.verdict = std::make_unique<Verdict>(std::move(verdict));
 }
 
 void Core::State::judge_limits(Job& job, Pool& pool) {
@@ -320,7 +319,7 @@ void Core::State::judge_limits(Job& job, Pool& pool) {
   if (!clock_trusted_ || !attempt.row.dispatched_at) return;
   const WallTime counted_from =
       FALCON_MUTANT(kTimeoutFromCreation) ? job.waiting.created_at : *attempt.row.dispatched_at;
-  const WallTime limit = counted_from + std::chrono::seconds(job.timeout_seconds);
+  const WallTime limit = counted_from + std::chrono::seconds(job.waiting.timeout_seconds);
   if (wall() >= limit) {
     // The Job may have ended before the limit without our knowing: a live look decides.
     const WorkloadLook* look = looked_since(pool, mono() - Duration(5'000));
@@ -329,8 +328,9 @@ void Core::State::judge_limits(Job& job, Pool& pool) {
       if (!ended_by_deletion(*look->workload)) judge_workload(job, pool, *look->workload);
       return;
     }
-    job.verdict = failed(Reason::kTimeout, make_message(MessageCode::kTimeout,
-                                                        {std::to_string(job.timeout_seconds)}));
+    job.verdict =
+        failed(Reason::kTimeout,
+               make_message(MessageCode::kTimeout, {std::to_string(job.waiting.timeout_seconds)}));
     return;
   }
   wake(job, mono() + (limit - wall()));

@@ -31,9 +31,17 @@ std::optional<std::int64_t> Core::State::free_units(const ReservationRecord& res
   return reservation.view->total - reservation.view->in_use - open_claims(reservation);
 }
 
+// The reading that the job waits for; null: none any more.
+void Core::State::want_reading(Job& job, ReservationRecord* reservation) {
+  if (job.reads == reservation) return;
+  if (job.reads != nullptr) job.reads->waiters.erase(&job);
+  job.reads = reservation;
+  if (reservation != nullptr) reservation->waiters.insert(&job);
+}
+
 bool Core::State::may_claim(Job& job, const ClusterRecord& cluster) {
   ReservationRecord& reservation = reservation_of(cluster.reservation);
-  reservation.waiters.insert(&job);
+  want_reading(job, &reservation);
   const bool fresh = reservation.view && !reservation.error &&
                      reservation.asked + settings_.reservation_fresh > mono();
   if (!fresh) {
@@ -45,7 +53,7 @@ bool Core::State::may_claim(Job& job, const ClusterRecord& cluster) {
     mark(&reservation);
     return false;
   }
-  reservation.waiters.erase(&job);
+  want_reading(job, nullptr);
   return true;
 }
 

@@ -28,6 +28,7 @@ void Core::State::observe(const StateLoaded& event) {
     }
     pool->accepted_mono = mono();
     pool->gke->pools[row.name] = pool.get();
+    if (row.serves.empty()) pool->gke->idle.insert(pool.get());
     if (!row.reservation.empty()) reservation_of(row.reservation).pools.insert(pool.get());
     pools_by_job_[row.owner].push_back(pool.get());
     if (!row.serves.empty() && row.serves != row.owner)
@@ -78,14 +79,13 @@ void Core::State::observe(const ClusterObserved& event) {
   cluster->gke->rows.insert(event.row.id);
   cluster->reservation = model::reservation_of(event.row);
   clusters_by_type_[event.row.tpu_type].insert(event.row.id);
-  for (auto& [key, queue] : queues_)
-    if (key.cluster == event.row.id) {
-      queue->cluster = cluster.get();
-      mark(queue.get());
-      for (const Waiting* waiting : queue->queue.order(settings_.full_rotation))
-        mark(jobs_.at(*waiting->id).get());
-      for (Job* holder : queue->holders) mark(holder);
-    }
+  for (QueueRecord* queue : queues_of(event.row.id)) {
+    queue->cluster = cluster.get();
+    cluster->queues[queue->shape] = queue;
+    mark(queue);
+    for (const Waiting* waiting : queue->queue.order(settings_.full_rotation)) mark(waiting->job);
+    for (Job* holder : queue->holders) mark(holder);
+  }
   mark(cluster->gke);
   for (auto& [name, pool] : cluster->gke->pools) {
     mark(pool);
@@ -100,13 +100,11 @@ void Core::State::observe(const ClusterVanished& event) {
   ClusterRecord& cluster = *found->second;
   cluster.gke->rows.erase(event.id);
   clusters_by_type_[cluster.row.tpu_type].erase(event.id);
-  for (auto& [key, queue] : queues_)
-    if (key.cluster == event.id) {
-      queue->cluster = nullptr;
-      for (const Waiting* waiting : queue->queue.order(settings_.full_rotation))
-        mark(jobs_.at(*waiting->id).get());
-      for (Job* holder : queue->holders) mark(holder);
-    }
+  for (QueueRecord* queue : queues_of(event.id)) {
+    queue->cluster = nullptr;
+    for (const Waiting* waiting : queue->queue.order(settings_.full_rotation)) mark(waiting->job);
+    for (Job* holder : queue->holders) mark(holder);
+  }
   clusters_.erase(found);
 }
 
@@ -123,19 +121,24 @@ void Core::State::observe(const JobObserved& event) {
                       event.row.state.cleanup != model::Cleanup::kFailed &&
                       !pools_by_job_.contains(event.row.id);
     if (over) return;
-    found = jobs_.emplace(event.row.id, std::make_unique<Job>(next_serial_++)).first;
+    found = jobs_.emplace(event.row.id, nullptr).first;
+    found->second = std::make_unique<Job>(next_serial_++, found->first);
     Job& job = *found->second;
-    job.id = event.row.id;
-    job.waiting = Waiting{0, event.row.created_at, &found->first, intern(event.row.actor)};
-    job.supply_mode = event.row.spec.supply_mode;
-    job.timeout_seconds = event.row.spec.timeout_seconds;
+    job.waiting = Waiting{0,
+                          event.row.created_at,
+                          &found->first,
+                          intern(event.row.actor),
+                          event.row.spec.supply_mode,
+                          event.row.spec.timeout_seconds,
+                          &job};
     job.grace_seconds = event.row.spec.termination_grace_seconds;
     job.shape = intern(model::shape_of(event.row.spec));
     const auto errors = model::validate_job(event.row);
-    if (!errors.empty()) job.invalid = model::join_field_errors(errors);
+    if (!errors.empty())
+      job.invalid = std::make_unique<std::string>(model::join_field_errors(errors));
     const auto backoff = backoffs_.find(job.id);
     if (backoff != backoffs_.end()) {
-      job.backoff = backoff->second;
+      job.backoff = std::make_unique<model::BackoffRow>(backoff->second);
       backoffs_.erase(backoff);
     }
   }
@@ -198,9 +201,12 @@ void Core::State::become_ready_when_complete() {
   linked_ = true;
   for (auto& [key, queue] : queues_) {
     const auto cluster = clusters_.find(key.cluster);
-    if (cluster != clusters_.end()) queue->cluster = cluster->second.get();
+    if (cluster == clusters_.end()) continue;
+    queue->cluster = cluster->second.get();
+    cluster->second->queues[queue->shape] = queue.get();
   }
-  for (auto& [name, pool] : pools_) link(*pool);
+  const std::vector<Pool*> pools = pools_by_name();
+  for (Pool* pool : pools) link(*pool);
   for (const model::AttemptRow& row : late_creates_) {
     const auto job = jobs_.find(row.job);
     const auto cluster = clusters_.find(row.cluster);
@@ -220,9 +226,24 @@ void Core::State::become_ready_when_complete() {
   for (auto& [id, job] : jobs_) jobs.push_back(job.get());
   std::ranges::sort(jobs, BySerial{});
   for (Job* job : jobs) mark(job);
-  for (auto& [name, pool] : pools_) mark(pool.get());
-  for (auto& [key, gke] : gkes_) mark(gke.get());
+  for (Pool* pool : pools) mark(pool);
+  for (Gke* gke : gkes_in_order()) mark(gke);
   for (auto& [key, queue] : queues_) mark(queue.get());
+}
+
+std::vector<Pool*> Core::State::pools_by_name() const {
+  std::vector<Pool*> pools;
+  pools.reserve(pools_.size());
+  for (const auto& [name, pool] : pools_) pools.push_back(pool.get());
+  std::ranges::sort(pools, {}, [](const Pool* pool) -> auto& { return pool->row.name; });
+  return pools;
+}
+
+std::vector<Gke*> Core::State::gkes_in_order() const {
+  std::vector<Gke*> gkes;
+  for (const auto& [key, gke] : gkes_) gkes.push_back(gke.get());
+  std::ranges::sort(gkes, BySerial{});
+  return gkes;
 }
 
 // A pool that serves a job: the job is under way there, whatever its own row says yet.
@@ -404,11 +425,11 @@ void Core::State::observe(const PodVanished& event) {
 void Core::State::observe(const ClockCompared& event) {
   if (clock_trusted_ == event.trusted) return;
   clock_trusted_ = event.trusted;
-  for (auto& [name, pool] : pools_) {
-    mark(pool.get());
+  for (Pool* pool : pools_by_name()) {
+    mark(pool);
     mark(pool->job);
   }
-  for (auto& [key, gke] : gkes_) mark(gke.get());
+  for (Gke* gke : gkes_in_order()) mark(gke);
 }
 
 void Core::State::observe(const Tick&) {}

@@ -12,44 +12,71 @@ namespace {
 
 // Failed readings of one row, some 10 s of them, before its queue goes on without it.
 constexpr std::uint32_t kUnreadableAfter = 3;
+// Between a job's own limit and the end date of its machines.
+constexpr std::int64_t kEndMarginSeconds = 3'600;
 
 }  // namespace
 
 model::SupplyMode Core::State::supply_for(const ClusterRecord& cluster, const Job& job) const {
-  if (job.supply_mode) return *job.supply_mode;
+  return supply_for(cluster, job.waiting.supply);
+}
+
+model::SupplyMode Core::State::supply_for(const ClusterRecord& cluster,
+                                          std::optional<model::SupplyMode> asked) const {
+  if (asked) return *asked;
   return cluster.reservation.empty() ? model::SupplyMode::kFlexStart
                                      : model::SupplyMode::kReservation;
 }
 
 // One predicate for candidates: the cluster is active, of the type, and can supply as asked.
 bool Core::State::offers(const ClusterRecord& cluster, const Job& job) const {
+  return offers(cluster, *job.shape, job.waiting.supply);
+}
+
+bool Core::State::offers(const ClusterRecord& cluster, const ShapeFacts& shape,
+                         std::optional<model::SupplyMode> asked) const {
   if (cluster.row.status != model::ClusterStatus::kActive) return false;
-  if (cluster.row.tpu_type != job.shape->shape.type) return false;
-  switch (supply_for(cluster, job)) {
+  if (cluster.row.tpu_type != shape.shape.type) return false;
+  switch (supply_for(cluster, asked)) {
     case model::SupplyMode::kReservation:
       return !cluster.reservation.empty();
     case model::SupplyMode::kFlexStart:
-      return job.shape->slice.generation->flex_start;
+      return shape.slice.generation->flex_start;
     case model::SupplyMode::kOnDemand:
       return true;
   }
   return false;
 }
 
+// What a pool can serve, as far as its make and its end date go.
+Offer Core::State::offer_of(const Pool& pool, const ClusterRecord& cluster) const {
+  Offer offer;
+  const auto suits = [&](std::optional<model::SupplyMode> asked) {
+    const model::SupplyMode supply = supply_for(cluster, asked);
+    return offers(cluster, *pool.shape, asked) && supply == pool.row.supply &&
+           (supply != model::SupplyMode::kReservation ||
+            cluster.reservation == pool.row.reservation);
+  };
+  offer.supplies[supply_index({})] = suits({});
+  for (const model::SupplyMode supply : model::kAllSupplyModes)
+    offer.supplies[supply_index(supply)] = suits(supply);
+  if (pool.row.usable_until)
+    offer.longest_timeout_seconds =
+        std::chrono::floor<std::chrono::seconds>(*pool.row.usable_until - wall()).count() -
+        kEndMarginSeconds;
+  return offer;
+}
+
 // May this pool serve that job, as far as the pool's make goes?
 bool Core::State::fits(const Pool& pool, const ClusterRecord& cluster, const Job& job) const {
-  if (job.shape != pool.shape || job.acquiring || !offers(cluster, job)) return false;
-  const model::SupplyMode supply = supply_for(cluster, job);
-  if (supply != pool.row.supply) return false;
-  if (supply == model::SupplyMode::kReservation && cluster.reservation != pool.row.reservation)
-    return false;
-  if (pool.row.usable_until &&
-      *pool.row.usable_until < wall() + std::chrono::seconds(job.timeout_seconds + 3'600))
-    return false;
-  return true;
+  const Offer offer = offer_of(pool, cluster);
+  return job.shape == pool.shape && offer.supplies[supply_index(job.waiting.supply)] &&
+         job.waiting.timeout_seconds <= offer.longest_timeout_seconds;
 }
 
 QueueRecord& Core::State::queue_of(ClusterRecord& cluster, const ShapeFacts& shape) {
+  QueueRecord*& known = cluster.queues[&shape];
+  if (known != nullptr) return *known;
   auto& queue = queues_[model::QueueKey{cluster.row.id, shape.shape}];
   if (!queue) {
     queue = std::make_unique<QueueRecord>(next_serial_++);
@@ -57,7 +84,17 @@ QueueRecord& Core::State::queue_of(ClusterRecord& cluster, const ShapeFacts& sha
     queue->shape = &shape;
   }
   queue->cluster = &cluster;
-  return *queue;
+  known = queue.get();
+  return *known;
+}
+
+// Also of a cluster whose row is gone.
+std::vector<QueueRecord*> Core::State::queues_of(const model::ClusterId& id) const {
+  std::vector<QueueRecord*> queues;
+  for (auto it = queues_.lower_bound({id, {}}); it != queues_.end() && it->first.cluster == id;
+       ++it)
+    queues.push_back(it->second.get());
+  return queues;
 }
 
 // A cluster with an idle pool of the shape first, then the shortest queue of the shape, then the
@@ -71,9 +108,8 @@ void Core::State::place(Job& job) {
       ClusterRecord& cluster = *clusters_.at(id);
       if (!offers(cluster, job)) continue;
       const QueueRecord& queue = queue_of(cluster, *job.shape);
-      const bool idle = std::ranges::any_of(cluster.gke->pools, [&](const auto& entry) {
-        return entry.second->row.serves.empty() && healthy(*entry.second) &&
-               fits(*entry.second, cluster, job);
+      const bool idle = std::ranges::any_of(cluster.gke->idle, [&](const Pool* pool) {
+        return healthy(*pool) && fits(*pool, cluster, job);
       });
       const std::tuple<bool, std::size_t, std::string_view, std::string_view> rank{
           !idle, queue.queue.size() + queue.holders.size(), cluster.row.name,
@@ -163,7 +199,7 @@ void Core::State::release_slot(Job& job) {
   mark(job.slot);
   mark(job.queue);
   job.slot = nullptr;
-  for (auto& [key, reservation] : reservations_) reservation->waiters.erase(&job);
+  want_reading(job, nullptr);
 }
 
 // Back to waiting, at the old seniority; the place is looked for again. The slot goes when the row
@@ -199,15 +235,19 @@ void Core::State::reconcile_queue(QueueRecord& queue) {
   // A job of this queue that was taken over from before a restart may still hold the slot by its
   // row alone; its own reconcile comes first, since jobs are marked before queues at the start.
   if (!queue.resume.empty() && resume(queue)) return;
-  const auto readable = [this](const Waiting& waiting) {
-    const Job& job = *jobs_.at(*waiting.id);
+  const auto readable = [](const Waiting& waiting) {
+    const Job& job = *waiting.job;
     return !job.must_read || job.retry.failures < kUnreadableAfter;
   };
   const Waiting* next = queue.queue.pick(settings_.full_rotation);
   // A row that cannot be read again and again holds up nobody but itself.
-  if (!readable(*next)) next = queue.queue.pick(settings_.full_rotation, readable);
+  if (!readable(*next)) {
+    Offer offer;
+    offer.admits = readable;
+    next = queue.queue.pick(settings_.full_rotation, offer);
+  }
   if (next == nullptr) return;
-  Job& job = *jobs_.at(*next->id);
+  Job& job = *next->job;
   if (job.slot != nullptr || job.write != 0 || job.read != 0 || job.must_read)
     return;  // its row is on the move
   acquire(job, /*with_slot=*/true);

@@ -72,6 +72,7 @@ void Core::State::delete_pool(Pool& pool) {
     if (found == pools_.end()) return;
     Pool& removed = *found->second;
     removed.remove = 0;
+    removed.gke->moved_at = mono();
     back_off(removed.remove_retry, settings_.delete_backoff);
     mark(&removed);
     if (!done.error || done.error->kind == ErrorKind::kNotFound) {
@@ -101,6 +102,7 @@ void Core::State::forget_pool(Pool& pool) {
   forget(pool.row.owner);
   FALCON_CHECK(pool.row.serves.empty() && pool.job == nullptr);
   pool.gke->pools.erase(pool.row.name);
+  pool.gke->idle.erase(&pool);
   if (!pool.row.reservation.empty()) {
     ReservationRecord& reservation = reservation_of(pool.row.reservation);
     reservation.pools.erase(&pool);

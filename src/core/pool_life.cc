@@ -15,14 +15,6 @@ using model::PoolPhase;
 using model::Reason;
 using model::SupplyMode;
 
-Verdict pool_verdict(Reason reason, model::Message message) {
-  Verdict verdict;
-  verdict.status = JobStatus::kFailed;
-  verdict.reason = reason;
-  verdict.message = std::move(message);
-  return verdict;
-}
-
 bool is_busy(ErrorKind kind) { return kind == ErrorKind::kBusy || kind == ErrorKind::kThrottled; }
 
 }  // namespace
@@ -71,9 +63,18 @@ void Core::State::make_pool(Job& job) {
   pools_.emplace(model::PoolName(row.name), std::move(pool));
 }
 
+// Every change of a known pool's `serves`: idle pools are an index.
+void Core::State::set_serves(Pool& pool, const model::JobId& id) {
+  pool.row.serves = id;
+  if (id.empty())
+    pool.gke->idle.insert(&pool);
+  else
+    pool.gke->idle.erase(&pool);
+}
+
 void Core::State::bind(Pool& pool, Job& job) {
   FALCON_CHECK(pool.row.serves.empty() && job.pool == nullptr && !pool.attempt);
-  pool.row.serves = job.id;
+  set_serves(pool, job.id);
   pool.row.serves_attempt = 0;
   pool.job = &job;
   job.pool = &pool;
@@ -91,7 +92,7 @@ void Core::State::unbind(Pool& pool) {
     pool.job->pool = nullptr;
     pool.job = nullptr;
   }
-  pool.row.serves = {};
+  set_serves(pool, {});
   pool.row.serves_attempt = 0;
   if (served != pool.row.owner) {
     const auto pools = pools_by_job_.find(served);
@@ -210,6 +211,7 @@ void Core::State::create_answered(Pool& pool, const CommandDone& done) {
   mark(pool.job);
   mark(pool.gke);
   pool.create_sent = mono();
+  pool.gke->moved_at = mono();
   if (!done.error) {
     pool.gke->calls = {};
     pool.create = Pool::Create::kAnswered;
@@ -352,14 +354,14 @@ void Core::State::step_accepted(Pool& pool) {
     wake(pool, mono() + (limit - wall()));
     return;
   }
-  if (pool.gke->listing_asked + settings_.pools_busy_interval * 4 < mono()) return;  // stale
+  if (pool.gke->listing_asked + settings_.pools_slow_interval * 2 < mono()) return;  // stale
   const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(pool_timeout(pool));
   const std::string words = pool.seen && !pool.seen->words.empty()
                                 ? pool.seen->words
                                 : "the node pool is not RUNNING yet";
-  pool.job->verdict = pool_verdict(
-      Reason::kNodePoolTimeout,
-      make_message(MessageCode::kPoolTimeout, {std::to_string(minutes.count()), words}));
+  pool.job->verdict =
+      failed(Reason::kNodePoolTimeout,
+             make_message(MessageCode::kPoolTimeout, {std::to_string(minutes.count()), words}));
   mark(pool.job);
 }
 
@@ -375,7 +377,7 @@ void Core::State::follow_operation(Pool& pool) {
         Pool& read = *found->second;
         read.operation_read = 0;
         // A little slower than listings: those tell most of it.
-        read.operation_not_before = mono() + jittered(settings_.pools_busy_interval * 2);
+        read.operation_not_before = mono() + jittered(busy_interval(*read.gke) * 2);
         if (!done.error) read.operation_view = std::get<OperationView>(done.payload);
         mark(&read);
       });
@@ -395,7 +397,7 @@ void Core::State::fail_pool(Pool& pool, const Error& error) {
     return;
   }
   pool.job->verdict =
-      pool_verdict(Reason::kNodePoolFailed, make_message(MessageCode::kPoolFailed, {error.what}));
+      failed(Reason::kNodePoolFailed, make_message(MessageCode::kPoolFailed, {error.what}));
   mark(pool.job);
 }
 
@@ -409,7 +411,7 @@ void Core::State::capacity_failure(Pool& pool, const std::string& words) {
     for (std::uint32_t i = 1; i < row.failures && delay < settings_.capacity_backoff.cap; ++i)
       delay = std::min(delay * settings_.capacity_backoff.factor, settings_.capacity_backoff.cap);
     row.not_before = wall() + jittered(delay);
-    job->backoff = row;
+    job->backoff = std::make_unique<model::BackoffRow>(row);
     put(PutBackoff{row});
   }
   condemn(pool);
@@ -484,10 +486,7 @@ void Core::State::offer(Pool& pool) {
       continue;
     Pool* own = holder->pool;
     if (own != nullptr && (own->nodes_ready > 0 || own->attempt)) continue;
-    holder->acquiring = false;  // only for the question
-    const bool suits = fits(pool, *cluster->second, *holder);
-    holder->acquiring = true;
-    if (!suits) continue;
+    if (!fits(pool, *cluster->second, *holder)) continue;
     if (own != nullptr) condemn(*own);
     if (holder->backoff) {
       put(RemoveBackoff{holder->id});
@@ -498,14 +497,16 @@ void Core::State::offer(Pool& pool) {
   }
   const bool takes_slot = pool.row.phase != PoolPhase::kReady;
   const Waiting* next = nullptr;
-  if (!takes_slot || queue.holders.empty())
-    next = queue.queue.pick(settings_.full_rotation, [&](const Waiting& waiting) {
-      const Job& job = *jobs_.at(*waiting.id);
-      return job.slot == nullptr && job.write == 0 && job.read == 0 && !job.must_read &&
-             fits(pool, *cluster->second, job);
-    });
+  if ((!takes_slot || queue.holders.empty()) && queue.queue.size() > 0) {
+    Offer offer = offer_of(pool, *cluster->second);
+    offer.admits = [](const Waiting& waiting) {
+      const Job& job = *waiting.job;
+      return job.slot == nullptr && job.write == 0 && job.read == 0 && !job.must_read;
+    };
+    next = queue.queue.pick(settings_.full_rotation, offer);
+  }
   if (next != nullptr) {
-    Job& job = *jobs_.at(*next->id);
+    Job& job = *next->job;
     acquire(job, takes_slot);
     bind(pool, job);
     return;

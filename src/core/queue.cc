@@ -1,38 +1,46 @@
 #include "core/queue.h"
 
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
 #include "base/check.h"
 #include "core/mutant.h"
 
 namespace falcon::core {
 
 void Queue::add(const Waiting* job) {
-  Line& line = lines_[job->actor];
-  if (!line.empty()) heads_.erase(*line.begin());
-  FALCON_CHECK(line.insert(job).second);
-  heads_.insert(*line.begin());
-  ++size_;
+  const Waiting* before = head_of(job->actor);
+  FALCON_CHECK(lines_.insert(job).second);
+  if (before == nullptr || MoreSenior{}(job, before)) {
+    if (before != nullptr) heads_.erase(before);
+    heads_.insert(job);
+  }
+  const auto longer = all_longer_than_.find(line_of(*job));
+  if (longer != all_longer_than_.end() && job->timeout_seconds <= longer->second)
+    all_longer_than_.erase(longer);
 }
 
 void Queue::remove(const Waiting* job) {
-  const auto found = lines_.find(job->actor);
-  FALCON_CHECK(found != lines_.end());
-  Line& line = found->second;
-  heads_.erase(*line.begin());
-  FALCON_CHECK(line.erase(job) == 1);
-  --size_;
-  if (line.empty())
-    lines_.erase(found);
-  else
-    heads_.insert(*line.begin());
+  FALCON_CHECK(lines_.erase(job) == 1);
+  if (!all_longer_than_.empty()) {
+    const Line line = line_of(*job);
+    const auto next = lines_.lower_bound(line);
+    if (next == lines_.end() || line_of(**next) != line) all_longer_than_.erase(line);
+  }
+  if (heads_.erase(job) == 0) return;
+  if (const Waiting* next = head_of(job->actor)) heads_.insert(next);
 }
 
-bool Queue::contains(const Waiting* job) const {
-  const auto found = lines_.find(job->actor);
-  return found != lines_.end() && found->second.contains(job);
+const Waiting* Queue::head_of(const model::Actor* actor) const {
+  const Waiting* head = nullptr;
+  for (auto it = lines_.lower_bound(Line{actor, 0}); it != lines_.end() && (*it)->actor == actor;
+       it = lines_.lower_bound(Line{actor, supply_index((*it)->supply) + 1}))
+    if (head == nullptr || MoreSenior{}(*it, head)) head = *it;
+  return head;
 }
 
-const Waiting* Queue::choose(const std::set<const Waiting*, MoreSenior>& heads, const Turns& turns,
-                             bool full_rotation) {
+const Waiting* Queue::choose(const Heads& heads, const Turns& turns, bool full_rotation) {
   if (heads.empty()) return nullptr;
   const Waiting* first = *heads.begin();
   if (FALCON_MUTANT(kFairnessForgotten)) return first;
@@ -56,17 +64,37 @@ const Waiting* Queue::choose(const std::set<const Waiting*, MoreSenior>& heads, 
   return *second;
 }
 
-const Waiting* Queue::pick(bool full_rotation, const Fits& fits) const {
-  if (!fits) return choose(heads_, turns_, full_rotation);
-  std::set<const Waiting*, MoreSenior> heads;
-  for (const auto& [actor, line] : lines_) {
-    for (const Waiting* job : line) {
-      if (!fits(*job)) continue;
-      heads.insert(job);
-      break;
-    }
+const Waiting* Queue::pick(bool full_rotation) const {
+  return choose(heads_, turns_, full_rotation);
+}
+
+const Waiting* Queue::pick(bool full_rotation, const Offer& offer) {
+  Heads heads;
+  const Waiting* head = nullptr;  // of the actor whose lines are read
+  for (auto it = lines_.begin(); it != lines_.end();) {
+    const Line line = line_of(**it);
+    const Waiting* first = offer.supplies[line.supply] ? first_of_line(it, offer) : nullptr;
+    if (first != nullptr && (head == nullptr || MoreSenior{}(first, head))) head = first;
+    it = lines_.lower_bound(Line{line.actor, line.supply + 1});
+    const bool last_of_actor = it == lines_.end() || (*it)->actor != line.actor;
+    if (last_of_actor && head != nullptr) heads.insert(std::exchange(head, nullptr));
   }
   return choose(heads, turns_, full_rotation);
+}
+
+const Waiting* Queue::first_of_line(Lines::const_iterator first, const Offer& offer) {
+  const Line line = line_of(**first);
+  const auto longer = all_longer_than_.find(line);
+  if (longer != all_longer_than_.end() && longer->second >= offer.longest_timeout_seconds)
+    return nullptr;
+  bool all_longer = true;
+  for (auto it = first; it != lines_.end() && line_of(**it) == line; ++it) {
+    if ((*it)->timeout_seconds > offer.longest_timeout_seconds) continue;
+    if (!offer.admits || offer.admits(**it)) return *it;
+    all_longer = false;
+  }
+  if (all_longer) all_longer_than_[line] = offer.longest_timeout_seconds;
+  return nullptr;
 }
 
 std::uint64_t Queue::served(const model::Actor* actor) {
@@ -88,23 +116,31 @@ bool Queue::recall(const model::Actor* actor, std::uint64_t turn) {
 }
 
 std::vector<const Waiting*> Queue::order(bool full_rotation) const {
-  std::vector<const Waiting*> order;
-  order.reserve(size_);
-  std::map<const model::Actor*, std::pair<Line::const_iterator, Line::const_iterator>, ByName> rest;
-  std::set<const Waiting*, MoreSenior> heads;
-  for (const auto& [actor, line] : lines_) {
-    rest[actor] = {line.begin(), line.end()};
-    heads.insert(*line.begin());
+  // Each actor's jobs in seniority, one actor after the other.
+  std::vector<const Waiting*> jobs(lines_.begin(), lines_.end());
+  std::unordered_map<const model::Actor*, std::pair<std::size_t, std::size_t>> rest;
+  Heads heads;
+  for (std::size_t begin = 0; begin < jobs.size();) {
+    std::size_t end = begin;
+    bool one_line = true;
+    for (; end < jobs.size() && jobs[end]->actor == jobs[begin]->actor; ++end)
+      one_line = one_line && jobs[end]->supply == jobs[begin]->supply;
+    if (!one_line) std::sort(jobs.data() + begin, jobs.data() + end, MoreSenior{});
+    heads.insert(jobs[begin]);
+    rest[jobs[begin]->actor] = {begin, end};
+    begin = end;
   }
   Turns turns;
   turns.last = turns_.last;
   turns.last_actor = turns_.last_actor;
   if (full_rotation) turns.of = turns_.of;
+  std::vector<const Waiting*> order;
+  order.reserve(jobs.size());
   while (const Waiting* next = choose(heads, turns, full_rotation)) {
     order.push_back(next);
     heads.erase(next);
     auto& [at, end] = rest[next->actor];
-    if (++at != end) heads.insert(*at);
+    if (++at != end) heads.insert(jobs[at]);
     turns.last_actor = next->actor;
     if (full_rotation) turns.of[next->actor] = ++turns.last;
   }

@@ -13,10 +13,18 @@ namespace {
 
 class QueueTest : public ::testing::Test {
  protected:
-  const Waiting* submit(const std::string& actor, const std::string& id, std::int64_t at_ms) {
+  const Waiting* submit(const std::string& actor, const std::string& id, std::int64_t at_ms,
+                        std::optional<model::SupplyMode> supply = {},
+                        std::int64_t timeout_seconds = 60) {
     const model::Actor* interned = &*actors_.emplace(actor).first;
     ids_.emplace_back(id);
-    jobs_.push_back(Waiting{0, wall_time_from_unix_ms(at_ms), &ids_.back(), interned});
+    Waiting waiting;
+    waiting.created_at = wall_time_from_unix_ms(at_ms);
+    waiting.id = &ids_.back();
+    waiting.actor = interned;
+    waiting.supply = supply;
+    waiting.timeout_seconds = timeout_seconds;
+    jobs_.push_back(waiting);
     queue_.add(&jobs_.back());
     return &jobs_.back();
   }
@@ -31,6 +39,7 @@ class QueueTest : public ::testing::Test {
   std::deque<model::JobId> ids_;
   std::deque<Waiting> jobs_;
   Queue queue_;
+  const model::Actor* last_served_ = nullptr;
 };
 
 TEST_F(QueueTest, ServesOneActorInTheOrderOfSubmission) {
@@ -82,8 +91,69 @@ TEST_F(QueueTest, FullRotationServesWhoWaitedLongestForATurn) {
 TEST_F(QueueTest, PicksOnlyWhatFits) {
   submit("ann", "a", 1);
   const Waiting* b = submit("ann", "b", 2);
-  EXPECT_EQ(queue_.pick(false, [&](const Waiting& job) { return &job == b; }), b);
-  EXPECT_EQ(queue_.pick(false, [](const Waiting&) { return false; }), nullptr);
+  Offer offer;
+  offer.admits = [&](const Waiting& job) { return &job == b; };
+  EXPECT_EQ(queue_.pick(false, offer), b);
+  offer.admits = [](const Waiting&) { return false; };
+  EXPECT_EQ(queue_.pick(false, offer), nullptr);
+}
+
+TEST_F(QueueTest, PassesOverWhatAnOfferCannotServe) {
+  using model::SupplyMode;
+  submit("ann", "flex", 1, SupplyMode::kFlexStart);
+  submit("ann", "long", 2, SupplyMode::kOnDemand, 7'200);
+  const Waiting* fits = submit("ann", "short", 3, SupplyMode::kOnDemand, 600);
+  Offer offer;
+  offer.supplies = {};
+  offer.supplies[supply_index(SupplyMode::kOnDemand)] = true;
+  offer.longest_timeout_seconds = 3'600;
+  EXPECT_EQ(queue_.pick(false, offer), fits);
+  queue_.remove(fits);
+  EXPECT_EQ(queue_.pick(false, offer), nullptr);
+  EXPECT_EQ(queue_.pick(false, offer), nullptr);  // by what it remembers of the line
+  const Waiting* late = submit("ann", "late", 4, SupplyMode::kOnDemand, 3'600);
+  EXPECT_EQ(queue_.pick(false, offer), late);
+  offer.longest_timeout_seconds = 7'200;
+  EXPECT_EQ(queue_.pick(false, offer)->id->value(), "long");
+}
+
+// What the queue remembers of its lines must never hide a job: against a plain scan.
+TEST_F(QueueTest, PicksForAnOfferWhatAPlainScanPicks) {
+  Random random(29);
+  const auto some_supply = [&]() -> std::optional<model::SupplyMode> {
+    const auto drawn = random.below(4);
+    if (drawn == 0) return std::nullopt;
+    return model::kAllSupplyModes[drawn - 1];
+  };
+  std::vector<const Waiting*> waiting;
+  for (int step = 0; step < 4'000; ++step) {
+    if (waiting.size() < 30 || random.below(3) == 0)
+      waiting.push_back(submit(std::string(1, static_cast<char>('a' + random.below(3))),
+                               std::to_string(step), static_cast<std::int64_t>(random.below(50)),
+                               some_supply(), static_cast<std::int64_t>(random.below(10))));
+    Offer offer;
+    for (bool& supply : offer.supplies) supply = random.below(2) == 0;
+    offer.longest_timeout_seconds = static_cast<std::int64_t>(random.below(10));
+    // Two of one actor stand for all of it: the oldest that the offer can serve.
+    std::map<const model::Actor*, const Waiting*> oldest;
+    for (const Waiting* job : waiting) {
+      if (!offer.supplies[supply_index(job->supply)]) continue;
+      if (job->timeout_seconds > offer.longest_timeout_seconds) continue;
+      const Waiting*& of_actor = oldest[job->actor];
+      if (of_actor == nullptr || MoreSenior{}(job, of_actor)) of_actor = job;
+    }
+    std::set<const Waiting*, MoreSenior> heads;
+    for (const auto& [actor, job] : oldest) heads.insert(job);
+    const Waiting* expected = heads.empty() ? nullptr : *heads.begin();
+    if (heads.size() > 1 && expected->actor == last_served_) expected = *std::next(heads.begin());
+    const Waiting* picked = queue_.pick(false, offer);
+    ASSERT_EQ(picked, expected) << "step " << step;
+    if (picked == nullptr) continue;
+    last_served_ = picked->actor;
+    queue_.served(picked->actor);
+    queue_.remove(picked);
+    std::erase(waiting, picked);
+  }
 }
 
 TEST_F(QueueTest, ShowsTheOrderInWhichItWillServe) {

@@ -17,8 +17,12 @@ struct Backoff {
 struct Settings {
   model::Installation installation{"falcon"};
 
-  // How often pools are listed: a cluster where something is under way, and one that rests.
+  // How often pools are listed. Where something is under way: every 5 s while things move, then a
+  // sixteenth of the time since anything did, so that a create of 8 minutes is noticed 30 s late at
+  // most and costs 25 calls, not 100. A cluster that rests: every 5 min.
   Duration pools_busy_interval{5'000};
+  Duration pools_slow_interval{30'000};
+  std::int32_t pools_slowing = 16;
   Duration pools_idle_interval{300'000};
   // How long a reading of a reservation may decide a claim; and how often a busy one is asked.
   Duration reservation_fresh{20'000};

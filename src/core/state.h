@@ -60,6 +60,7 @@ struct Job;
 struct Pool;
 struct Gke;
 struct QueueRecord;
+struct ReservationRecord;
 
 // A shape with all that derives from it; interned.
 struct ShapeFacts {
@@ -77,6 +78,8 @@ struct Verdict {
   bool by_workload = false;  // the Kubernetes Job itself ended: wins over an abort
 };
 
+std::unique_ptr<Verdict> failed(model::Reason reason, model::Message message);
+
 // A create of an attempt that was given up, which may still arrive; see late_create.cc.
 struct LateCreate {
   model::AttemptRow row;
@@ -87,33 +90,34 @@ struct LateCreate {
 };
 
 struct Job : Record {
-  explicit Job(std::uint64_t serial_in) : Record(RecordKind::kJob, serial_in) {}
-  model::JobId id;
+  Job(std::uint64_t serial_in, const model::JobId& key)
+      : Record(RecordKind::kJob, serial_in), id(key) {}
+  const model::JobId& id;             // the key in the map of all jobs
   Waiting waiting;                    // its place in a queue; points into this record
   const ShapeFacts* shape = nullptr;  // null: the spec is invalid
-  std::optional<model::SupplyMode> supply_mode;
-  std::int64_t timeout_seconds = 0;
   std::int64_t grace_seconds = 0;
-  std::string invalid;  // why the spec is
+  std::unique_ptr<std::string> invalid;  // why the spec is; null: it is valid
 
   model::JobState state;  // the row, as last known to be durable
   std::uint64_t version = 0;
   std::optional<WallTime> aborting_at;
-  std::uint64_t write = 0;  // command under way; 0: none
+  std::uint64_t write = 0;                    // command under way; 0: none
+  std::unique_ptr<model::JobState> proposed;  // by that write
   std::uint64_t read = 0;
   bool must_read = false;  // the row's version is not known
   Retry retry;
   MonoTime message_not_before{};  // changes of the message alone are written at most so often
 
-  QueueRecord* queue = nullptr;  // where it waits or acquires
-  bool acquiring = false;        // picked; no longer waiting
-  QueueRecord* slot = nullptr;   // whose slot it holds; given up when its row says so
-  Pool* pool = nullptr;          // the pool that serves it
-  std::optional<model::BackoffRow> backoff;
-  std::optional<Verdict> verdict;
-  bool no_pod_runs = false;  // proven, after an attempt
-  std::vector<LateCreate> late_creates;  // of earlier attempts; the next one waits for them
-  std::uint64_t turn = 0;                // the last that it took in its queue; 0: none
+  QueueRecord* queue = nullptr;                // where it waits or acquires
+  bool acquiring = false;                      // picked; no longer waiting
+  QueueRecord* slot = nullptr;                 // whose slot it holds; given up when its row says so
+  Pool* pool = nullptr;                        // the pool that serves it
+  ReservationRecord* reads = nullptr;          // it waits for a fresh reading of this one
+  std::unique_ptr<model::BackoffRow> backoff;  // null: none
+  std::unique_ptr<Verdict> verdict;            // null: none yet
+  bool no_pod_runs = false;                    // proven, after an attempt
+  std::vector<LateCreate> late_creates;        // of earlier attempts; the next one waits for them
+  std::uint64_t turn = 0;                      // the last that it took in its queue; 0: none
   WallTime turn_at{};
   bool turn_pending = false;  // that turn is not durable yet: the row comes after it
 };
@@ -163,6 +167,7 @@ struct Pool : Record {
 
   std::optional<PoolView> seen;  // in the last complete listing
   bool was_seen = false;
+  std::uint64_t seen_in = 0;  // number of the last listing that showed it
   MonoTime accepted_mono{};
 
   std::map<model::NodeName, NodeView> nodes;
@@ -178,6 +183,7 @@ struct Pool : Record {
 struct ClusterRecord {
   model::ClusterRow row;
   Gke* gke = nullptr;
+  std::unordered_map<const ShapeFacts*, QueueRecord*> queues;  // index over all queues
   model::Reservation reservation;
 };
 
@@ -209,22 +215,26 @@ struct Gke : Record {
   bool listed = false;       // at least one complete listing since the start
   bool told_listed = false;  // its queues know
   MonoTime listing_asked{};  // of the last complete one
-  std::uint64_t list = 0;    // ListPools under way
+  std::uint64_t listings = 0;
+  MonoTime moved_at{};     // a listing brought news, or a call changed something
+  std::uint64_t list = 0;  // ListPools under way
   MonoTime list_sent{};
   Retry list_retry;
   MonoTime list_not_before{};
   Retry calls;           // busy or throttled: creates and deletes wait
   bool in_sync = false;  // Kubernetes lists
   std::map<model::PoolName, Pool*> pools;
-  std::map<model::WorkloadName, Pool*> attempts;  // index: pools with an attempt, by its name
-  std::map<model::Uid, Pool*> attempt_uids;       // index: the same by its uid, where known
-  std::map<model::PoolName, MonoTime> orphans;    // pools without a row, first seen
-  std::map<model::WorkloadName, WorkloadView> workloads;
-  std::set<model::WorkloadName> strays;  // index: workloads that are no pool's attempt
+  std::set<Pool*, BySerial> idle;  // index: pools that serve nobody
+  // Looked up only, never walked through: their order would be an accident.
+  std::unordered_map<model::WorkloadName, Pool*> attempts;  // index: pools with one, by its name
+  std::unordered_map<model::Uid, Pool*> attempt_uids;  // index: the same by its uid, where known
+  std::unordered_map<model::WorkloadName, WorkloadView> workloads;
+  std::unordered_map<model::Uid, std::map<model::PodName, PodView>> pods;  // by the Job's uid
+  std::unordered_map<model::PodName, model::Uid> pod_owner;
+  std::unordered_map<model::NodeName, model::PoolName> node_pool;
+  std::map<model::PoolName, MonoTime> orphans;  // pools without a row, first seen
+  std::set<model::WorkloadName> strays;         // index: workloads that are no pool's attempt
   std::map<model::WorkloadName, OrphanWorkload> orphan_workloads;
-  std::map<model::Uid, std::map<model::PodName, PodView>> pods;  // by the owning Job's uid
-  std::map<model::PodName, model::Uid> pod_owner;
-  std::map<model::NodeName, model::PoolName> node_pool;
 };
 
 struct ReservationRecord : Record {
@@ -273,6 +283,8 @@ class Core::State {
   void observe(const CommandDone& event);
   void take_row(Job& job, const model::JobRow& row);
   void become_ready_when_complete();
+  std::vector<Pool*> pools_by_name() const;
+  std::vector<Gke*> gkes_in_order() const;
   void link(Pool& pool);
   void link_pools_of(Job& job);
   void take_from_job_row(Pool& pool);
@@ -305,8 +317,14 @@ class Core::State {
   // placement.cc
   void place(Job& job);
   bool offers(const ClusterRecord& cluster, const Job& job) const;
+  bool offers(const ClusterRecord& cluster, const ShapeFacts& shape,
+              std::optional<model::SupplyMode> asked) const;
   model::SupplyMode supply_for(const ClusterRecord& cluster, const Job& job) const;
+  model::SupplyMode supply_for(const ClusterRecord& cluster,
+                               std::optional<model::SupplyMode> asked) const;
+  Offer offer_of(const Pool& pool, const ClusterRecord& cluster) const;
   QueueRecord& queue_of(ClusterRecord& cluster, const ShapeFacts& shape);
+  std::vector<QueueRecord*> queues_of(const model::ClusterId& id) const;
   void enter_queue(Job& job, QueueRecord& queue);
   void leave_queue(Job& job);
   void acquire(Job& job, bool with_slot);
@@ -324,6 +342,7 @@ class Core::State {
   // pool_life.cc
   void seek_pool(Job& job);
   void make_pool(Job& job);
+  void set_serves(Pool& pool, const model::JobId& id);
   void bind(Pool& pool, Job& job);
   void unbind(Pool& pool);
   void reconcile_pool(Pool& pool);
@@ -379,7 +398,7 @@ class Core::State {
 
   // job_life.cc
   void reconcile_job(Job& job);
-  model::JobState wanted_state(Job& job);
+  void reach_wanted_state(Job& job, model::JobState& want);
   bool row_holds_slot(const Job& job) const;
   void describe_waiting(Job& job, model::JobState& want);
   void describe_acquiring(Job& job, model::JobState& want);
@@ -393,7 +412,7 @@ class Core::State {
   void settle_terminal(Job& job, model::JobState& want);
 
   // writes.cc
-  void propose(Job& job, model::JobState want);
+  void propose(Job& job, const model::JobState& want);
   void read_row(Job& job);
   void put(StateChange change);
   void put_row(Pool& pool);
@@ -407,11 +426,12 @@ class Core::State {
   void list_pools(Gke& gke);
   void take_listing(Gke& gke, const PoolListing& listing);
   void mark_queues(Gke& gke);
-  void sweep_pools(Gke& gke, const PoolListing& listing);
+  void sweep_pool(Gke& gke, const PoolView& view, std::map<model::PoolName, MonoTime>& orphans);
   bool explained(const PoolView& view) const;
   void adopt_orphan(Gke& gke, const PoolView& view);
   void sweep_workloads(Gke& gke);
   bool busy(const Gke& gke) const;
+  Duration busy_interval(const Gke& gke) const;
 
   // ledger.cc
   void reconcile_reservation(ReservationRecord& reservation);
@@ -420,11 +440,13 @@ class Core::State {
   std::optional<std::int64_t> free_units(const ReservationRecord& reservation) const;
   std::int64_t units_needed(const ReservationRecord& reservation, const ShapeFacts& shape) const;
   bool may_claim(Job& job, const ClusterRecord& cluster);
+  void want_reading(Job& job, ReservationRecord* reservation);
   void close_claims(ReservationRecord& reservation);
 
   Settings settings_;
   Now now_;
   std::vector<Command>* out_ = nullptr;
+  model::JobState want_;  // of the job that is reconciled; kept for its storage
   std::uint64_t next_command_ = 1;
   std::uint64_t next_serial_ = 1;
   std::uint64_t entropy_ = 0;
@@ -443,17 +465,17 @@ class Core::State {
 
   std::unordered_map<model::JobId, std::unique_ptr<Job>> jobs_;
   std::set<model::JobId> unreadable_;  // rows that are there and say nothing
-  std::map<model::PoolName, std::unique_ptr<Pool>> pools_;
-  std::map<model::JobId, std::vector<Pool*>> pools_by_job_;  // owner or served
+  std::unordered_map<model::PoolName, std::unique_ptr<Pool>> pools_;
+  std::unordered_map<model::JobId, std::vector<Pool*>> pools_by_job_;  // owner or served
   std::map<model::ClusterId, std::unique_ptr<ClusterRecord>> clusters_;
   std::map<std::string, std::set<model::ClusterId>> clusters_by_type_;
-  std::map<model::GkeCluster, std::unique_ptr<Gke>> gkes_;
+  std::unordered_map<model::GkeCluster, std::unique_ptr<Gke>> gkes_;
   std::map<model::QueueKey, std::unique_ptr<QueueRecord>> queues_;
   std::map<model::Reservation, std::unique_ptr<ReservationRecord>> reservations_;
   std::set<Job*, BySerial> unplaced_;  // no cluster fits; tried on changes
   std::set<model::Actor> actors_;
   std::map<model::Shape, std::unique_ptr<ShapeFacts>> shapes_;
-  std::map<model::JobId, model::BackoffRow> backoffs_;  // of jobs not yet seen
+  std::unordered_map<model::JobId, model::BackoffRow> backoffs_;  // of jobs not yet seen
   std::vector<model::AttemptRow> late_creates_;         // of closed attempts, until linked
   std::map<model::JobId, model::TurnRow> turns_taken_;  // until linked
 

@@ -25,6 +25,11 @@ bool Core::State::busy(const Gke& gke) const {
          });
 }
 
+Duration Core::State::busy_interval(const Gke& gke) const {
+  return std::clamp((mono() - gke.moved_at) / settings_.pools_slowing,
+                    settings_.pools_busy_interval, settings_.pools_slow_interval);
+}
+
 void Core::State::reconcile_gke(Gke& gke) {
   if (!calls_allowed(gke)) return;
   list_pools(gke);
@@ -33,8 +38,7 @@ void Core::State::reconcile_gke(Gke& gke) {
 
 void Core::State::list_pools(Gke& gke) {
   if (gke.list != 0) return;
-  const Duration interval =
-      busy(gke) ? settings_.pools_busy_interval : settings_.pools_idle_interval;
+  const Duration interval = busy(gke) ? busy_interval(gke) : settings_.pools_idle_interval;
   const MonoTime next = gke.listed ? gke.list_sent + interval : MonoTime{};
   if (!due(gke, std::max(next, gke.list_retry.not_before))) return;
   const model::GkeCluster key = gke.key;
@@ -58,40 +62,56 @@ void Core::State::list_pools(Gke& gke) {
   });
 }
 
+// What is new is taken; what is not there, or not yet, waits for what the next listing says.
 void Core::State::take_listing(Gke& gke, const PoolListing& listing) {
-  std::map<std::string_view, const PoolView*> present;
-  for (const PoolView& view : listing.pools) present[view.name.value()] = &view;
   bool changed = !gke.told_listed;
   gke.told_listed = true;
-  for (auto& [name, pool] : gke.pools) {
-    const auto found = present.find(name.value());
-    const bool ours = found != present.end() &&
-                      found->second->installation == settings_.installation &&
-                      found->second->job == pool->row.owner;
-    const bool same = ours ? pool->seen == *found->second : !pool->seen;
-    if (ours && !pool->was_seen) {
-      pool->was_seen = true;
-      // The create that made it has arrived; another may still be under way.
-      if (pool->creates <= 1) pool->row.late_create_until.reset();
+  ++gke.listings;
+  std::map<model::PoolName, MonoTime> orphans;
+  for (const PoolView& view : listing.pools) {
+    const auto found = gke.pools.find(view.name);
+    if (found == gke.pools.end()) {
+      sweep_pool(gke, view, orphans);
+      continue;
     }
-    if (!same && ours) pool->seen = *found->second;
-    if (!same && !ours) pool->seen.reset();
-    changed = changed || !same;
-    // What is not there, or not yet, waits for what the next listing says.
-    if (!same || !pool->seen || !is_capacity(*pool)) mark(pool);
-    if (!same) mark(pool->job);
+    Pool& pool = *found->second;
+    if (view.installation != settings_.installation || view.job != pool.row.owner) continue;
+    pool.seen_in = gke.listings;
+    if (!pool.was_seen) {
+      pool.was_seen = true;
+      // The create that made it has arrived; another may still be under way.
+      if (pool.creates <= 1) pool.row.late_create_until.reset();
+    }
+    if (pool.seen == view) {
+      if (!is_capacity(pool)) mark(&pool);
+      continue;
+    }
+    pool.seen = view;
+    changed = true;
+    mark(&pool);
+    mark(pool.job);
   }
-  if (changed) mark_queues(gke);
-  sweep_pools(gke, listing);
+  for (auto& [name, pool] : gke.pools) {
+    if (pool->seen_in == gke.listings) continue;
+    if (pool->seen) {
+      pool->seen.reset();
+      changed = true;
+      mark(pool->job);
+    }
+    mark(pool);
+  }
+  gke.orphans = std::move(orphans);
+  if (!changed) return;
+  gke.moved_at = mono();
+  mark_queues(gke);
 }
 
 // What waits in the cluster, or holds a slot there, may be served by what changed.
 void Core::State::mark_queues(Gke& gke) {
   for (const model::ClusterId& id : gke.rows)
-    for (auto it = queues_.lower_bound({id, {}}); it != queues_.end() && it->first.cluster == id;
-         ++it) {
-      mark(it->second.get());
-      for (Job* holder : it->second->holders) mark(holder);
+    for (QueueRecord* queue : queues_of(id)) {
+      mark(queue);
+      for (Job* holder : queue->holders) mark(holder);
     }
 }
 
@@ -103,20 +123,16 @@ bool Core::State::explained(const PoolView& view) const {
   return view.provision > job->second->state.provision;
 }
 
-void Core::State::sweep_pools(Gke& gke, const PoolListing& listing) {
-  std::map<model::PoolName, MonoTime> orphans;
-  for (const PoolView& view : listing.pools) {
-    const bool ours = view.installation == settings_.installation || FALCON_MUTANT(kSweepForeign);
-    if (!ours || !view.name.value().starts_with(model::kPoolPrefix)) continue;
-    if (gke.pools.contains(view.name) || explained(view)) continue;
-    const auto known = gke.orphans.find(view.name);
-    const MonoTime since = known == gke.orphans.end() ? mono() : known->second;
-    if (clock_trusted_ && mono() - since >= settings_.orphan_grace && !FALCON_MUTANT(kNoSweep))
-      adopt_orphan(gke, view);
-    else
-      orphans[view.name] = since;
-  }
-  gke.orphans = std::move(orphans);
+void Core::State::sweep_pool(Gke& gke, const PoolView& view,
+                             std::map<model::PoolName, MonoTime>& orphans) {
+  const bool ours = view.installation == settings_.installation || FALCON_MUTANT(kSweepForeign);
+  if (!ours || !view.name.value().starts_with(model::kPoolPrefix) || explained(view)) return;
+  const auto known = gke.orphans.find(view.name);
+  const MonoTime since = known == gke.orphans.end() ? mono() : known->second;
+  if (clock_trusted_ && mono() - since >= settings_.orphan_grace && !FALCON_MUTANT(kNoSweep))
+    adopt_orphan(gke, view);
+  else
+    orphans[view.name] = since;
 }
 
 // An orphan gets a row that condemns it, and then goes the way of every condemned pool.
@@ -142,7 +158,9 @@ void Core::State::adopt_orphan(Gke& gke, const PoolView& view) {
   pool->create = Pool::Create::kAnswered;
   pool->was_seen = true;
   pool->seen = view;
+  pool->seen_in = gke.listings;
   gke.pools[row.name] = pool.get();
+  gke.idle.insert(pool.get());
   pools_by_job_[row.owner].push_back(pool.get());
   put_row(*pool);
   mark(pool.get());

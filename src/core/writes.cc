@@ -45,7 +45,7 @@ std::string group_of(const StateChange& change) {
 
 }  // namespace
 
-void Core::State::propose(Job& job, model::JobState want) {
+void Core::State::propose(Job& job, const model::JobState& want) {
   if (job.write != 0 || job.read != 0) return;  // its answer marks the job again
   if (job.must_read) {
     if (due(job, job.retry.not_before)) read_row(job);
@@ -59,14 +59,14 @@ void Core::State::propose(Job& job, model::JobState want) {
     return;
   job.message_not_before = mono() + kMessageInterval;
   const model::JobId id = job.id;
-  WriteJob write{id, job.version, std::move(want)};
-  model::JobState written = write.state;
-  job.write = send(std::move(write), [this, id, written](const CommandDone& done) {
+  job.proposed = std::make_unique<model::JobState>(want);
+  job.write = send(WriteJob{id, job.version, want}, [this, id](const CommandDone& done) {
     const auto found = jobs_.find(id);
     if (found == jobs_.end()) return;
     Job& written_job = *found->second;
     if (written_job.write != done.command) return;
     written_job.write = 0;
+    const auto proposed = std::move(written_job.proposed);
     if (done.error) {
       written_job.must_read = true;
       if (done.error->kind != ErrorKind::kConflict)
@@ -76,7 +76,7 @@ void Core::State::propose(Job& job, model::JobState want) {
       const std::uint64_t version = std::get<JobWritten>(done.payload).version;
       if (version > written_job.version) {
         written_job.version = version;
-        written_job.state = written;
+        written_job.state = std::move(*proposed);
       }
       mark(written_job.pool);
       mark(written_job.queue);

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/strong_id.h"
@@ -44,3 +45,11 @@ struct Reservation {
 };
 
 }  // namespace falcon::model
+
+template <>
+struct std::hash<falcon::model::GkeCluster> {
+  std::size_t operator()(const falcon::model::GkeCluster& cluster) const noexcept {
+    const std::hash<std::string> hash;
+    return (hash(cluster.project) * 31 + hash(cluster.location)) * 31 + hash(cluster.name);
+  }
+};
