@@ -18,7 +18,7 @@
 
 namespace falcon::cloudsim {
 
-using Labels = std::map<std::string, std::string>;
+using Labels = std::map<std::string, std::string, std::less<>>;
 
 struct ClusterSetup {
   model::GkeCluster gke{};

@@ -151,8 +151,8 @@ ReservationRecord& Core::State::reservation_of(const model::Reservation& key) {
 }
 
 bool Core::State::calls_allowed(const Gke& gke) const {
-  return std::ranges::any_of(gke.rows, [this](const model::ClusterId& id) {
-    return clusters_.at(id)->row.status != model::ClusterStatus::kOffline;
+  return std::ranges::any_of(gke.rows, [](const auto& row) {
+    return row.second->row.status != model::ClusterStatus::kOffline;
   });
 }
 

@@ -76,7 +76,7 @@ void Core::State::observe(const ClusterObserved& event) {
   if (!cluster) cluster = std::make_unique<ClusterRecord>();
   cluster->row = event.row;
   cluster->gke = &gke_of(model::gke_cluster_of(event.row));
-  cluster->gke->rows.insert(event.row.id);
+  cluster->gke->rows[event.row.id] = cluster.get();
   cluster->reservation = model::reservation_of(event.row);
   clusters_by_type_[event.row.tpu_type].insert(event.row.id);
   for (QueueRecord* queue : queues_of(event.row.id)) {

@@ -376,9 +376,13 @@ void Core::State::follow_operation(Pool& pool) {
         if (found == pools_.end()) return;
         Pool& read = *found->second;
         read.operation_read = 0;
-        // A little slower than listings: those tell most of it.
-        read.operation_not_before = mono() + jittered(busy_interval(*read.gke) * 2);
+        read.operation_not_before = mono() + jittered(busy_interval(read.accepted_mono));
+        read.operation_lost = done.error.has_value();
         if (!done.error) read.operation_view = std::get<OperationView>(done.payload);
+        if (!followed_by_operation(read)) {
+          read.gke->moved_at = mono();
+          mark(read.gke);  // listings go on where the operation has ended
+        }
         mark(&read);
       });
 }

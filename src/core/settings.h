@@ -17,9 +17,10 @@ struct Backoff {
 struct Settings {
   model::Installation installation{"falcon"};
 
-  // How often pools are listed. Where something is under way: every 5 s while things move, then a
-  // sixteenth of the time since anything did, so that a create of 8 minutes is noticed 30 s late at
-  // most and costs 25 calls, not 100. A cluster that rests: every 5 min.
+  // How often pools are listed. Where the next state of a pool is told by a listing alone: every
+  // 5 s, or after a sixteenth of the time since anything moved there; so a deletion of 8 minutes
+  // costs 25 calls, not 100. At most every 30 s where operations or nodes tell the most, every
+  // 5 min where nothing is under way. Operations are read at the same pace.
   Duration pools_busy_interval{5'000};
   Duration pools_slow_interval{30'000};
   std::int32_t pools_slowing = 16;

@@ -60,6 +60,7 @@ struct Job;
 struct Pool;
 struct Gke;
 struct QueueRecord;
+struct ClusterRecord;
 struct ReservationRecord;
 
 // A shape with all that derives from it; interned.
@@ -164,6 +165,7 @@ struct Pool : Record {
   std::uint64_t operation_read = 0;
   MonoTime operation_not_before{};
   std::optional<OperationView> operation_view;
+  bool operation_lost = false;  // the last reading of it failed
 
   std::optional<PoolView> seen;  // in the last complete listing
   bool was_seen = false;
@@ -211,7 +213,7 @@ struct OrphanWorkload {
 struct Gke : Record {
   explicit Gke(std::uint64_t serial_in) : Record(RecordKind::kGke, serial_in) {}
   model::GkeCluster key;
-  std::set<model::ClusterId> rows;
+  std::map<model::ClusterId, const ClusterRecord*> rows;
   bool listed = false;       // at least one complete listing since the start
   bool told_listed = false;  // its queues know
   MonoTime listing_asked{};  // of the last complete one
@@ -430,8 +432,11 @@ class Core::State {
   bool explained(const PoolView& view) const;
   void adopt_orphan(Gke& gke, const PoolView& view);
   void sweep_workloads(Gke& gke);
-  bool busy(const Gke& gke) const;
-  Duration busy_interval(const Gke& gke) const;
+  bool followed_by_operation(const Pool& pool) const;
+  enum class News : std::uint8_t { kNone, kSome, kSoon };
+  News news_expected(const Pool& pool) const;
+  Duration list_interval(const Gke& gke) const;
+  Duration busy_interval(MonoTime moved_at) const;
 
   // ledger.cc
   void reconcile_reservation(ReservationRecord& reservation);

@@ -11,23 +11,51 @@ namespace falcon::core {
 
 using model::PoolPhase;
 
-// Something is under way in the cluster whose next state is worth asking for soon.
-bool Core::State::busy(const Gke& gke) const {
-  return !gke.listed || !gke.orphans.empty() ||
-         std::ranges::any_of(gke.pools, [this](const auto& entry) {
-           const Pool& pool = *entry.second;
-           // It went, and only a lost create may still make it again.
-           if (pool.row.phase == PoolPhase::kCondemned && !pool.seen && pool.was_seen &&
-               pool.row.late_create_until && wall() < *pool.row.late_create_until)
-             return false;
-           if (pool.row.phase == PoolPhase::kReady) return !pool.attempt;
-           return pool.create != Pool::Create::kNotSent || pool.row.phase != PoolPhase::kIntended;
-         });
+// Its operation tells when the create is over; until then a listing has little to add.
+bool Core::State::followed_by_operation(const Pool& pool) const {
+  return pool.row.phase == PoolPhase::kAccepted && !pool.operation.empty() &&
+         !pool.operation_lost && !(pool.operation_view && pool.operation_view->done);
 }
 
-Duration Core::State::busy_interval(const Gke& gke) const {
-  return std::clamp((mono() - gke.moved_at) / settings_.pools_slowing,
-                    settings_.pools_busy_interval, settings_.pools_slow_interval);
+// How much hangs on the next listing for this pool. Nodes and pods are told by Kubernetes.
+Core::State::News Core::State::news_expected(const Pool& pool) const {
+  switch (pool.row.phase) {
+    case PoolPhase::kIntended:
+      return pool.create == Pool::Create::kNotSent ? News::kNone : News::kSoon;
+    case PoolPhase::kAccepted:
+      return followed_by_operation(pool) || is_capacity(pool) ? News::kSome : News::kSoon;
+    case PoolPhase::kReady:
+      return pool.attempt ? News::kNone : News::kSome;
+    case PoolPhase::kCondemned:
+      // It went, and only a lost create may still make it again.
+      if (!pool.seen && pool.was_seen && pool.row.late_create_until &&
+          wall() < *pool.row.late_create_until)
+        return News::kNone;
+      return pool.seen && pool.seen->status != PoolStatus::kStopping ? News::kSome : News::kSoon;
+  }
+  return News::kSoon;
+}
+
+Duration Core::State::list_interval(const Gke& gke) const {
+  News expected = gke.orphans.empty() ? News::kNone : News::kSome;
+  for (const auto& [name, pool] : gke.pools) {
+    if (expected == News::kSoon) break;
+    expected = std::max(expected, news_expected(*pool));
+  }
+  switch (expected) {
+    case News::kNone:
+      return settings_.pools_idle_interval;
+    case News::kSome:
+      return settings_.pools_slow_interval;
+    case News::kSoon:
+      return busy_interval(gke.moved_at);
+  }
+  return settings_.pools_idle_interval;
+}
+
+Duration Core::State::busy_interval(MonoTime moved_at) const {
+  return std::clamp((mono() - moved_at) / settings_.pools_slowing, settings_.pools_busy_interval,
+                    settings_.pools_slow_interval);
 }
 
 void Core::State::reconcile_gke(Gke& gke) {
@@ -38,8 +66,7 @@ void Core::State::reconcile_gke(Gke& gke) {
 
 void Core::State::list_pools(Gke& gke) {
   if (gke.list != 0) return;
-  const Duration interval = busy(gke) ? busy_interval(gke) : settings_.pools_idle_interval;
-  const MonoTime next = gke.listed ? gke.list_sent + interval : MonoTime{};
+  const MonoTime next = gke.listed ? gke.list_sent + list_interval(gke) : MonoTime{};
   if (!due(gke, std::max(next, gke.list_retry.not_before))) return;
   const model::GkeCluster key = gke.key;
   gke.list_sent = mono();
@@ -108,7 +135,7 @@ void Core::State::take_listing(Gke& gke, const PoolListing& listing) {
 
 // What waits in the cluster, or holds a slot there, may be served by what changed.
 void Core::State::mark_queues(Gke& gke) {
-  for (const model::ClusterId& id : gke.rows)
+  for (const auto& [id, cluster] : gke.rows)
     for (QueueRecord* queue : queues_of(id)) {
       mark(queue);
       for (Job* holder : queue->holders) mark(holder);
@@ -141,7 +168,7 @@ void Core::State::adopt_orphan(Gke& gke, const PoolView& view) {
   model::PoolRow& row = pool->row;
   row.name = view.name;
   row.gke = gke.key;
-  if (!gke.rows.empty()) row.cluster = *gke.rows.begin();
+  if (!gke.rows.empty()) row.cluster = gke.rows.begin()->first;
   row.owner = view.job;
   row.provision = view.provision;
   row.phase = PoolPhase::kCondemned;

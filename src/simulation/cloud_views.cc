@@ -24,7 +24,7 @@ std::optional<WallTime> wall_of(const std::optional<MonoTime>& time, WallTime ep
   return wall_of(*time, epoch);
 }
 
-std::uint32_t number_of(const std::string& text) {
+std::uint32_t number_of(std::string_view text) {
   std::uint32_t value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
@@ -50,9 +50,9 @@ core::PoolStatus status_of(cloudsim::PoolStatus status) {
 
 }  // namespace
 
-std::string label_of(const cloudsim::Labels& labels, std::string_view key) {
-  const auto found = labels.find(std::string(key));
-  return found == labels.end() ? std::string() : found->second;
+std::string_view label_of(const cloudsim::Labels& labels, std::string_view key) {
+  const auto found = labels.find(key);
+  return found == labels.end() ? std::string_view() : std::string_view(found->second);
 }
 
 bool is_ours(const cloudsim::Labels& labels, const model::Installation& installation) {

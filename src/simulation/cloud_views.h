@@ -19,7 +19,8 @@ core::WorkloadView workload_view(const cloudsim::Object& object, WallTime epoch)
 core::PodView pod_view(const cloudsim::Object& object, WallTime epoch);
 
 // The value of a label, or empty.
-std::string label_of(const cloudsim::Labels& labels, std::string_view key);
+// Empty: no such label. Lives as long as the labels.
+std::string_view label_of(const cloudsim::Labels& labels, std::string_view key);
 bool is_ours(const cloudsim::Labels& labels, const model::Installation& installation);
 
 }  // namespace falcon::simulation
