@@ -32,10 +32,20 @@ bool Core::State::verified_gone(const Pool& pool) const {
   return false;
 }
 
+// No pod of it can run without the pool, but its Kubernetes Job may still stand: it is deleted
+// before the attempt is over, unless nobody can say so for longer than its pods would have had.
+bool Core::State::workload_outlives(const Pool& pool) const {
+  const Attempt& attempt = *pool.attempt;
+  const bool looked_gone = attempt.looked && !attempt.looked->workload;
+  return attempt.create == Attempt::Create::kCreated && !attempt.gone && !attempt.remove_accepted &&
+         !looked_gone && !past_removal_limit(pool);
+}
+
 void Core::State::step_condemned(Pool& pool) {
   if (pool.acked_revision < pool.revision) return;  // the sentence is durable first
   if (verified_gone(pool)) {
     if (pool.attempt) {
+      if (workload_outlives(pool)) return;
       pool.attempt->gone = true;
       if (pool.job != nullptr) pool.job->no_pod_runs = true;
       close_attempt(pool);

@@ -362,6 +362,7 @@ class Core::State {
   bool healthy(const Pool& pool) const;
   bool is_capacity(const Pool& pool) const;
   bool verified_gone(const Pool& pool) const;
+  bool workload_outlives(const Pool& pool) const;
   void delete_pool(Pool& pool);
   void forget_pool(Pool& pool);
   bool still_wanted(const Pool& pool) const;
