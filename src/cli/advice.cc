@@ -34,6 +34,7 @@ std::string for_pending(const model::JobRow& job) {
     case Reason::kJobFailed:
     case Reason::kTimeout:
     case Reason::kInvalidSpec:
+    case Reason::kDisrupted:
       return "follow it: falcon wait " + job.name;
   }
   std::abort();
@@ -58,6 +59,9 @@ std::string for_failed(const model::JobRow& job) {
           "it ran longer than its {} s: raise spec.timeout_seconds, or let it "
           "continue from a checkpoint",
           job.spec.timeout_seconds);
+    case Reason::kDisrupted:
+      return "its machines were lost again and again: look at the cluster's maintenance and "
+             "reservation, then submit it again";
     case Reason::kInvalidSpec:
       return "correct what the message names and submit it again";
     case Reason::kNone:

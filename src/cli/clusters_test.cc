@@ -17,9 +17,8 @@ std::string cluster_json(const std::string& condition) {
          condition + "}";
 }
 
-const std::string kMissing =
-    R"j({"health":"not-found","words":"Not found: clusters/c1 (404)",)j"
-    R"j("since":"2026-12-01T08:00:00Z"})j";
+const std::string kMissing = R"j({"health":"not-found","words":"Not found: clusters/c1 (404)",)j"
+                             R"j("since":"2026-12-01T08:00:00Z"})j";
 
 TEST_F(Cli, LooksAfterClusters) {
   const std::string row = cluster_json("null");

@@ -92,6 +92,15 @@ void print_spec(Sheet& sheet, const model::JobSpec& spec) {
                                    spec.max_retries));
 }
 
+std::string attempts_text(const model::JobState& state) {
+  if (state.attempt == 0) return {};
+  std::string text = std::to_string(state.attempt);
+  if (state.retries + state.disruptions > 0)
+    text += fmt::format(" ({} after a failure, {} after lost machines)", state.retries,
+                        state.disruptions);
+  return text;
+}
+
 void print_state(Sheet& sheet, const Job& job) {
   const model::JobState& state = job.row.state;
   sheet.line("Status", status_text(state));
@@ -99,7 +108,7 @@ void print_state(Sheet& sheet, const Job& job) {
   sheet.line("Exit code", state.exit_code ? std::to_string(*state.exit_code) : "");
   sheet.line("Cluster", job.cluster_name);
   sheet.line("Node pool", state.node_pool_name.value());
-  sheet.line("Attempt", state.attempt > 0 ? std::to_string(state.attempt) : "");
+  sheet.line("Attempt", attempts_text(state));
   sheet.line("Clean-up", model::to_string(state.cleanup));
   sheet.line("Logs", job.log_prefix);
   sheet.time("Created", job.row.created_at);

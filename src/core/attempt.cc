@@ -23,8 +23,12 @@ AttemptOutcome outcome_of(const model::JobState& state) {
     case JobStatus::kFailed:
       if (state.reason == Reason::kTimeout) return AttemptOutcome::kTimeout;
       if (state.reason == Reason::kJobSubmitFailed) return AttemptOutcome::kRefused;
+      if (state.reason == Reason::kDisrupted) return AttemptOutcome::kDisrupted;
       return AttemptOutcome::kFailed;
     case JobStatus::kPending:
+      if (state.message.code == MessageCode::kAttemptFailed) return AttemptOutcome::kFailed;
+      if (state.message.code == MessageCode::kAttemptDisrupted) return AttemptOutcome::kDisrupted;
+      return AttemptOutcome::kAborted;
     case JobStatus::kRunning:
     case JobStatus::kAborting:
     case JobStatus::kAborted:
@@ -124,7 +128,9 @@ void Core::State::advance_attempt(Pool& pool) {
     case Attempt::Create::kUnknown: {
       const WorkloadLook* look = looked_since(pool, attempt.look_asked);
       if (look == nullptr) return;
-      if (!look->workload) {
+      if (!look->workload && look->pods > 0) {
+        look_again(pool);  // somebody deleted it, and its pods still leave: none runs beside them
+      } else if (!look->workload) {
         attempt.create = Attempt::Create::kNotSent;
         mark(&pool);
       } else {
@@ -244,6 +250,14 @@ const WorkloadLook* Core::State::looked_since(Pool& pool, MonoTime since) {
   return nullptr;
 }
 
+// The last look does not do: another one, as soon as the back-off allows.
+void Core::State::look_again(Pool& pool) {
+  Attempt& attempt = *pool.attempt;
+  attempt.looked.reset();
+  look_at(pool);
+  if (attempt.look == 0) wake(pool, attempt.look_retry.not_before);
+}
+
 void Core::State::look_at(Pool& pool) {
   Attempt& attempt = *pool.attempt;
   if (attempt.look != 0) return;  // its answer marks the pool and the job
@@ -261,26 +275,26 @@ void Core::State::look_at(Pool& pool) {
   const std::uint32_t number = attempt.row.number;
   const MonoTime asked = mono();
   attempt.look_asked = asked;
-  attempt.look =
-      send(LookAtWorkload{pool.gke->key, std::move(kube_namespace), attempt.name},
-           [this, name, number, asked](const CommandDone& done) {
-             const auto found = pools_.find(name);
-             if (found == pools_.end() || !found->second->attempt) return;
-             Pool& looked = *found->second;
-             Attempt& its = *looked.attempt;
-             if (its.row.number != number) return;
-             its.look = 0;
-             back_off(its.look_retry, settings_.call_backoff);
-             mark(&looked);
-             mark(looked.job);
-             if (done.error) return;
-             WorkloadLook look = std::get<WorkloadLook>(done.payload);
-             // Another object under our name is not this attempt.
-             if (look.workload && !its.row.uid.empty() && look.workload->uid != its.row.uid)
-               look.workload.reset();
-             its.looked = std::move(look);
-             its.looked_asked = asked;
-           });
+  attempt.look = send(LookAtWorkload{pool.gke->key, std::move(kube_namespace), attempt.name},
+                      [this, name, number, asked](const CommandDone& done) {
+                        const auto found = pools_.find(name);
+                        if (found == pools_.end() || !found->second->attempt) return;
+                        Pool& looked = *found->second;
+                        Attempt& its = *looked.attempt;
+                        if (its.row.number != number) return;
+                        its.look = 0;
+                        back_off(its.look_retry, settings_.call_backoff);
+                        mark(&looked);
+                        mark(looked.job);
+                        if (done.error) return;
+                        WorkloadLook look = std::get<WorkloadLook>(done.payload);
+                        // Another object under our name is not this attempt.
+                        its.made_anew = look.workload && !its.row.uid.empty() &&
+                                        look.workload->uid != its.row.uid;
+                        if (its.made_anew) look.workload.reset();
+                        its.looked = std::move(look);
+                        its.looked_asked = asked;
+                      });
 }
 
 // A create whose answer was lost may reach the API server minutes later, after its Job was deleted,
@@ -327,6 +341,7 @@ void Core::State::clean_up_attempt(Pool& pool) {
   }
   if (end_needs_look(pool)) return;
   remove_workload(pool);
+  if (FALCON_MUTANT(kAgainTooEarly) && attempt_over(pool)) attempt.gone = true;
   verify_gone(pool);
 }
 
@@ -335,6 +350,7 @@ void Core::State::clean_up_attempt(Pool& pool) {
 bool Core::State::end_needs_look(Pool& pool) {
   Attempt& attempt = *pool.attempt;
   if (pool.job == nullptr || model::is_terminal(pool.job->state.status)) return false;
+  if (attempt_over(pool)) return false;  // it was looked at when that was decided
   if (attempt.remove_since || FALCON_MUTANT(kAbortOverResult)) return false;
   if (!attempt.end_seen) attempt.end_seen = mono();
   const MonoTime since = *attempt.end_seen;
@@ -354,6 +370,11 @@ bool Core::State::end_needs_look(Pool& pool) {
   if (ended_by_deletion(*look->workload)) return false;
   if (!pool.job->verdict) {
     judge_workload(*pool.job, pool, *look->workload);
+    if (pool.job->verdict && !pool.job->verdict->by_workload &&
+        pool.job->state.status == JobStatus::kAborting) {
+      pool.job->verdict.reset();
+      return false;
+    }
     if (pool.job->verdict)
       mark(pool.job);
     else
@@ -421,8 +442,7 @@ void Core::State::verify_gone(Pool& pool) {
     const WorkloadLook* look = looked_since(pool, *attempt.remove_since);
     if (look == nullptr) return;
     if (look->workload || look->pods > 0) {
-      attempt.looked.reset();
-      if (look_at(pool), attempt.look == 0) wake(pool, attempt.look_retry.not_before);
+      look_again(pool);
       return;
     }
     // What an earlier process saw of lost machines is not known any more: fewer than all is enough.
@@ -447,11 +467,16 @@ void Core::State::verify_gone(Pool& pool) {
 
 void Core::State::close_attempt(Pool& pool) {
   Attempt& attempt = *pool.attempt;
+  // A late create made its Kubernetes Job anew: the next attempt sees to it that it goes first.
+  const auto listed = pool.gke->workloads.find(attempt.name);
+  const bool stands = listed != pool.gke->workloads.end() && !listed->second.deleting;
+  if ((attempt.made_anew || stands) && !attempt.row.late_create_until)
+    attempt.row.late_create_until = wall();
   if (attempt.row.outcome == AttemptOutcome::kOpen) {
     attempt.row.outcome =
         pool.job != nullptr ? outcome_of(pool.job->state) : AttemptOutcome::kAborted;
-    attempt.row.ended_at = wall();
-    if (pool.job != nullptr) {
+    if (!attempt.row.ended_at) attempt.row.ended_at = wall();
+    if (pool.job != nullptr && !attempt_over(pool)) {
       attempt.row.started_at = pool.job->state.started_at;
       attempt.row.exit_code = pool.job->state.exit_code;
       if (pool.job->state.finished_at) attempt.row.ended_at = pool.job->state.finished_at;
@@ -459,7 +484,7 @@ void Core::State::close_attempt(Pool& pool) {
     put_row(attempt);
   }
   Job* job = pool.job;
-  if (job != nullptr && late_create_possible(attempt))
+  if (job != nullptr && !model::is_terminal(job->state.status) && attempt.row.late_create_until)
     remember_late_create(*job, attempt.row, *pool.gke);
   pool.gke->attempts.erase(attempt.name);
   if (pool.gke->workloads.contains(attempt.name)) {
@@ -469,10 +494,15 @@ void Core::State::close_attempt(Pool& pool) {
   pool.gke->attempt_uids.erase(attempt.row.uid);
   pool.attempt.reset();
   unbind(pool);
-  // A job that goes on looks again: with its slot where it had one, else from its queue.
+  // A job that goes on looks again: with its slot where it had one, else from its queue; at once,
+  // or its pool would find nobody who waits for it.
   const bool goes_on = job != nullptr && !model::is_terminal(job->state.status) &&
                        job->state.status != JobStatus::kAborting;
-  if (goes_on && job->acquiring && job->slot == nullptr) requeue(*job);
+  if (!goes_on || !job->acquiring || job->slot != nullptr) return;
+  requeue(*job);
+  const auto cluster = clusters_.find(pool.row.cluster);
+  if (cluster != clusters_.end() && offers(*cluster->second, *job))
+    enter_queue(*job, queue_of(*cluster->second, *job->shape));
 }
 
 }  // namespace falcon::core

@@ -175,10 +175,8 @@ void Core::State::erase_doomed() {
     if (found != jobs_.end() && found->second.get() == job) jobs_.erase(found);
   }
   doomed_jobs_.clear();
-  for (Pool* pool : doomed_pools_) {
-    if (pool->timer != kNever) timers_.erase({pool->timer, pool->serial, pool});
-    pools_.erase(model::PoolName(pool->row.name));
-  }
+  for (const auto& pool : doomed_pools_)
+    if (pool->timer != kNever) timers_.erase({pool->timer, pool->serial, pool.get()});
   doomed_pools_.clear();
 }
 

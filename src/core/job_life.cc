@@ -22,6 +22,8 @@ using model::SupplyMode;
 
 // How long a failed Job's pods may take to show up before its condition alone must do.
 constexpr Duration kPodNewsGrace{10'000};
+// How old a live look at a Kubernetes Job may be that the lists do not show.
+constexpr Duration kUnlistedLookAge{60'000};
 
 }  // namespace
 
@@ -37,7 +39,8 @@ void Core::State::reconcile_job(Job& job) {
   if (job.doomed) return;
   const bool runs = job.state.status == JobStatus::kRunning && !FALCON_MUTANT(kSlotNever);
   const bool went_back = !job.acquiring && job.state.reason == Reason::kWaiting && job.write == 0;
-  if (runs || went_back) release_slot(job);
+  const bool over = job.pool != nullptr && attempt_over(*job.pool);
+  if (runs || went_back || over) release_slot(job);
   want_ = job.state;
   reach_wanted_state(job, want_);
   propose(job, want_);
@@ -63,15 +66,25 @@ void Core::State::reach_wanted_state(Job& job, JobState& want) {
     apply_verdict(job, want);
     return;
   }
-  if (job.pool != nullptr && job.pool->attempt) judge_attempt(job, *job.pool);
+  const bool over = job.pool != nullptr && attempt_over(*job.pool);
+  if (over && job.verdict && job.verdict->again != Verdict::Again::kNo) {
+    job.verdict.reset();  // the row says it
+    mark(job.pool);
+  }
+  if (job.pool != nullptr && job.pool->attempt && !over) judge_attempt(job, *job.pool);
   if (job.state.status == JobStatus::kAborting) {
     settle_aborting(job, want);
+    return;
+  }
+  if (job.verdict && job.verdict->again != Verdict::Again::kNo) {
+    run_again(job, want);
     return;
   }
   if (job.verdict) {
     apply_verdict(job, want);
     return;
   }
+  if (over) return;  // its row says why it runs again, until the last attempt is cleared away
   if (!job.acquiring && job.pool == nullptr) {
     // A row that says it was acquiring when nobody remembers a pool: it goes on where it was.
     if (job.queue == nullptr && row_holds_slot(job)) {
@@ -96,10 +109,12 @@ bool Core::State::row_holds_slot(const Job& job) const {
   const Reason reason = job.state.reason;
   const bool acquires = reason == Reason::kProvisioning || reason == Reason::kClusterBusy ||
                         reason == Reason::kWaitingForNode || reason == Reason::kDispatching;
-  return acquires && job.state.status == JobStatus::kPending &&
-         (job.state.node_pool_name.empty() ||
-          job.state.node_pool_name ==
-              model::pool_name(settings_.installation, job.id, job.state.provision));
+  if (!acquires || job.state.status != JobStatus::kPending) return false;
+  const model::PoolName& name = job.state.node_pool_name;
+  const auto pool = pools_.find(name);
+  if (pool != pools_.end() && pool->second->row.kept) return false;
+  return name.empty() ||
+         name == model::pool_name(settings_.installation, job.id, job.state.provision);
 }
 
 void Core::State::describe_waiting(Job& job, JobState& want) {
@@ -298,24 +313,30 @@ void Core::State::judge_workload(Job& job, Pool& pool, const WorkloadView& workl
       verdict.message = make_message(MessageCode::kJobFailed, {words});
     }
   }
+  decide_what_follows(job, pool, verdict);
   job.verdict = std::make_unique<Verdict>(std::move(verdict));
 }
 
 void Core::State::judge_limits(Job& job, Pool& pool) {
   Attempt& attempt = *pool.attempt;
   if (attempt.create != Attempt::Create::kCreated || attempt.remove_since) return;
-  // Deleted by somebody else: seen in lists before, in sync, and a live look says 404.
+  // The lists do not show it: deleted by somebody else, if a live look says 404, too. A look of a
+  // while ago does not do: it may have gone while no watch told of it.
   const WorkloadView* workload = workload_of(pool);
   if (pool.gke->in_sync && workload == nullptr) {
-    const WorkloadLook* look = looked_since(pool, attempt.look_asked);
+    const WorkloadLook* look =
+        looked_since(pool, std::max(attempt.look_asked, mono() - kUnlistedLookAge));
     if (look != nullptr && !look->workload) {
       job.verdict = failed(Reason::kJobFailed,
                            make_message(MessageCode::kJobFailed,
                                         {"the Kubernetes Job was deleted by somebody else"}));
       return;
     }
+    if (look != nullptr) wake(job, attempt.looked_asked + kUnlistedLookAge);
     if (look == nullptr && attempt.look == 0) look_at(pool);
   }
+  judge_machines(job, pool);
+  if (job.verdict) return;
   if (!clock_trusted_ || !attempt.row.dispatched_at) return;
   const WallTime counted_from =
       FALCON_MUTANT(kTimeoutFromCreation) ? job.waiting.created_at : *attempt.row.dispatched_at;
@@ -390,6 +411,7 @@ void Core::State::settle_aborting(Job& job, JobState& want) {
   leave_queue(job);
   release_slot(job);
   unplaced_.erase(&job);
+  // A failure is a result, also with retries left; lost machines are none: the abort stands.
   if (job.verdict && job.verdict->by_workload) {
     apply_verdict(job, want);
     return;

@@ -58,6 +58,14 @@ std::string_view to_string(Mutant mutant) {
       return "new-name-on-retry";
     case Mutant::kCleanupForgotten:
       return "cleanup-forgotten";
+    case Mutant::kRetryForEver:
+      return "retry-for-ever";
+    case Mutant::kDisruptionIsFailure:
+      return "disruption-is-failure";
+    case Mutant::kDisruptForEver:
+      return "disrupt-for-ever";
+    case Mutant::kAgainTooEarly:
+      return "again-too-early";
   }
   std::abort();
 }

@@ -35,9 +35,12 @@ enum class Mutant : std::uint8_t {
   kStoppingIsCapacity,   // a pool that is being deleted is offered for reuse
   kNewNameOnRetry,       // a create is repeated under a new name without looking
   kCleanupForgotten,     // the Kubernetes Job is not deleted after the end
+  kRetryForEver,         // a failed job runs again, whatever its max_retries
+  kDisruptionIsFailure,  // a job whose machines were lost fails as if by its own fault
+  kDisruptForEver,       // lost machines are never too many
+  kAgainTooEarly,        // the next attempt begins before the last one's pods are gone
 };
-inline constexpr std::uint8_t kMutantCount =
-    static_cast<std::uint8_t>(Mutant::kCleanupForgotten) + 1;
+inline constexpr std::uint8_t kMutantCount = static_cast<std::uint8_t>(Mutant::kAgainTooEarly) + 1;
 
 std::string_view to_string(Mutant mutant);
 

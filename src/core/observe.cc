@@ -132,6 +132,8 @@ void Core::State::observe(const JobObserved& event) {
                           event.row.spec.timeout_seconds,
                           &job};
     job.grace_seconds = event.row.spec.termination_grace_seconds;
+    job.max_retries =
+        static_cast<std::uint32_t>(std::max<std::int64_t>(event.row.spec.max_retries, 0));
     job.shape = intern(model::shape_of(event.row.spec));
     const auto errors = model::validate_job(event.row);
     if (!errors.empty())
@@ -264,11 +266,13 @@ void Core::State::link(Pool& pool) {
   job.acquiring = true;
   QueueRecord& queue = queue_of(*cluster->second, *job.shape);
   job.queue = &queue;
+  if (queue.resume == job.id) queue.resume = {};  // its turn has led to this pool
   // A pool that is still coming was taken with the slot; one that was Ready then needed none.
   const bool not_ready = pool.row.phase == model::PoolPhase::kIntended ||
                          pool.row.phase == model::PoolPhase::kAccepted;
-  const bool had_slot = job.state.status == model::JobStatus::kPending &&
-                        (pool.row.owner == job.id || row_holds_slot(job) || not_ready);
+  const bool own = pool.row.owner == job.id && !pool.row.kept;
+  const bool had_slot = job.state.status == model::JobStatus::kPending && !attempt_over(pool) &&
+                        (own || row_holds_slot(job) || not_ready);
   if (had_slot) take_slot(job, queue);
 }
 

@@ -222,6 +222,7 @@ void Core::State::forget_turn(Job& job) {
   QueueRecord& queue = *job.queue;
   queue.turns.erase(&job);
   job.turn_pending = false;
+  if (queue.resume == job.id) queue.resume = {};
   const std::uint64_t turn = std::exchange(job.turn, 0);
   if (turn != 0 && turn == queue.queue.last_turn_of(job.waiting.actor))
     put(PutTurn{model::TurnRow{queue.key, *job.waiting.actor, turn, {}, job.turn_at}});

@@ -119,7 +119,10 @@ void Core::State::forget_pool(Pool& pool) {
     mark(&reservation);
   }
   pool.doomed = true;
-  doomed_pools_.push_back(&pool);
+  // Its name is free at once: a pool that was never asked for may be made anew under it.
+  const auto found = pools_.find(pool.row.name);
+  doomed_pools_.push_back(std::move(found->second));
+  pools_.erase(found);
 }
 
 }  // namespace falcon::core

@@ -94,6 +94,7 @@ void Core::State::unbind(Pool& pool) {
   }
   set_serves(pool, {});
   pool.row.serves_attempt = 0;
+  pool.row.kept = pool.row.kept || pool.row.phase == PoolPhase::kReady;
   if (served != pool.row.owner) {
     const auto pools = pools_by_job_.find(served);
     if (pools != pools_by_job_.end()) {
@@ -105,9 +106,15 @@ void Core::State::unbind(Pool& pool) {
   mark(&pool);
 }
 
+// The job's row says that it runs again: what is left of this attempt is cleared away.
+bool Core::State::attempt_over(const Pool& pool) const {
+  return pool.job != nullptr && pool.attempt &&
+         pool.attempt->row.number <= pool.job->state.attempts_over;
+}
+
 // The job that the pool serves still goes on with it, as far as its durable row says.
 bool Core::State::still_wanted(const Pool& pool) const {
-  return pool.job != nullptr && pool.row.phase != PoolPhase::kCondemned &&
+  return !attempt_over(pool) && pool.job != nullptr && pool.row.phase != PoolPhase::kCondemned &&
          !model::is_terminal(pool.job->state.status) &&
          pool.job->state.status != JobStatus::kAborting;
 }

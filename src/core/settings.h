@@ -50,6 +50,11 @@ struct Settings {
   Duration keep_limit{600'000};
   // Pods that outlive their grace by this much are ended with their pool.
   Duration pod_gone_margin{120'000};
+  // A machine of a running job that nobody hears of counts as lost after this: kubelets fall silent
+  // for a minute or two and come back.
+  Duration node_lost_grace{300'000};
+  // Lost machines make a job run again so many times; then it fails as Disrupted.
+  std::uint32_t disruptions_max = 3;
   // Queues are published at most so often.
   Duration publish_interval{2'000};
   // true: the actor served longest ago goes first; false: the first specification's rule.

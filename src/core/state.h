@@ -9,6 +9,7 @@
 //   attempt.cc     one Kubernetes Job on a pool, until it is gone (decisions 6 and 8)
 //   late_create.cc lost creates of attempts that were given up
 //   job_life.cc    what a job's row should say                    (decision 9)
+//   retry.cc       an attempt that ended while the job goes on
 //   sweep.cc       pools and Kubernetes Jobs that nothing explains
 //   ledger.cc      claims on reservations
 //   writes.cc      rows on their way to the database
@@ -77,6 +78,10 @@ struct Verdict {
   std::optional<std::int32_t> exit_code;
   std::optional<WallTime> finished_at;
   bool by_workload = false;  // the Kubernetes Job itself ended: wins over an abort
+  // Not the job's end: another attempt follows, told with these words.
+  enum class Again : std::uint8_t { kNo, kRetry, kDisrupted };
+  Again again = Again::kNo;
+  model::Message again_message;
 };
 
 std::unique_ptr<Verdict> failed(model::Reason reason, model::Message message);
@@ -97,6 +102,7 @@ struct Job : Record {
   Waiting waiting;                    // its place in a queue; points into this record
   const ShapeFacts* shape = nullptr;  // null: the spec is invalid
   std::int64_t grace_seconds = 0;
+  std::uint32_t max_retries = 0;
   std::unique_ptr<std::string> invalid;  // why the spec is; null: it is valid
 
   model::JobState state;  // the row, as last known to be durable
@@ -139,10 +145,12 @@ struct Attempt {
   MonoTime looked_asked{};             // when that one was asked
   Retry look_retry;
   bool gone = false;          // verified: no Job, no pods
+  bool made_anew = false;     // the last look found another Kubernetes Job under its name
   bool own = false;           // intended by this process: it saw what became of every machine
   std::uint32_t creates = 0;  // that left, or may have
   std::optional<MonoTime> verdict_since;
-  std::optional<MonoTime> end_seen;  // when it was found that it is to be taken back
+  std::optional<MonoTime> end_seen;    // when it was found that it is to be taken back
+  std::optional<MonoTime> lost_since;  // a machine of it has not been heard of since
 };
 
 struct Pool : Record {
@@ -366,6 +374,7 @@ class Core::State {
   void delete_pool(Pool& pool);
   void forget_pool(Pool& pool);
   bool still_wanted(const Pool& pool) const;
+  bool attempt_over(const Pool& pool) const;
   Duration pool_timeout(const Pool& pool) const;
 
   // attempt.cc
@@ -393,6 +402,7 @@ class Core::State {
   void verify_gone(Pool& pool);
   void close_attempt(Pool& pool);
   void look_at(Pool& pool);
+  void look_again(Pool& pool);
   const WorkloadLook* looked_since(Pool& pool, MonoTime since);
   const WorkloadView* workload_of(const Pool& pool) const;
   const std::map<model::PodName, PodView>& pods_of(const Pool& pool) const;
@@ -411,6 +421,12 @@ class Core::State {
   bool ended_by_deletion(const WorkloadView& workload) const;
   void judge_limits(Job& job, Pool& pool);
   void apply_verdict(const Job& job, model::JobState& want) const;
+
+  // retry.cc
+  void decide_what_follows(Job& job, Pool& pool, Verdict& verdict);
+  void judge_machines(Job& job, Pool& pool);
+  bool machines_lost(const Pool& pool) const;
+  void run_again(Job& job, model::JobState& want) const;
   void settle_aborting(Job& job, model::JobState& want);
   void settle_terminal(Job& job, model::JobState& want);
 
@@ -467,7 +483,7 @@ class Core::State {
   std::deque<Record*> marked_;
   std::set<std::tuple<MonoTime, std::uint64_t, Record*>> timers_;
   std::vector<Job*> doomed_jobs_;
-  std::vector<Pool*> doomed_pools_;
+  std::vector<std::unique_ptr<Pool>> doomed_pools_;
 
   std::unordered_map<model::JobId, std::unique_ptr<Job>> jobs_;
   std::set<model::JobId> unreadable_;  // rows that are there and say nothing

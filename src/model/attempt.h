@@ -18,11 +18,13 @@ enum class AttemptOutcome : std::uint8_t {
   kFailed,
   kTimeout,
   kAborted,
-  kRefused
+  kRefused,
+  kDisrupted  // its machines were lost
 };
 inline constexpr std::array kAllAttemptOutcomes{
-    AttemptOutcome::kOpen,    AttemptOutcome::kSucceeded, AttemptOutcome::kFailed,
-    AttemptOutcome::kTimeout, AttemptOutcome::kAborted,   AttemptOutcome::kRefused};
+    AttemptOutcome::kOpen,     AttemptOutcome::kSucceeded, AttemptOutcome::kFailed,
+    AttemptOutcome::kTimeout,  AttemptOutcome::kAborted,   AttemptOutcome::kRefused,
+    AttemptOutcome::kDisrupted};
 constexpr std::string_view to_string(AttemptOutcome outcome) {
   switch (outcome) {
     case AttemptOutcome::kOpen:
@@ -37,6 +39,8 @@ constexpr std::string_view to_string(AttemptOutcome outcome) {
       return "aborted";
     case AttemptOutcome::kRefused:
       return "refused";
+    case AttemptOutcome::kDisrupted:
+      return "disrupted";
   }
   std::abort();
 }

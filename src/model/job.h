@@ -86,7 +86,9 @@ enum class Reason : std::uint8_t {
   kJobSubmitFailed,
   kJobFailed,
   kTimeout,
-  kInvalidSpec,  // beyond the first specification: a row that no check at submit had seen
+  // Beyond the first specification:
+  kInvalidSpec,  // a row that no check at submit had seen
+  kDisrupted,    // its machines were lost once more than the limit allows
 };
 inline constexpr std::array kAllReasons{Reason::kNone,
                                         Reason::kWaiting,
@@ -99,7 +101,8 @@ inline constexpr std::array kAllReasons{Reason::kNone,
                                         Reason::kJobSubmitFailed,
                                         Reason::kJobFailed,
                                         Reason::kTimeout,
-                                        Reason::kInvalidSpec};
+                                        Reason::kInvalidSpec,
+                                        Reason::kDisrupted};
 
 constexpr std::string_view to_string(Reason reason) {
   switch (reason) {
@@ -127,6 +130,8 @@ constexpr std::string_view to_string(Reason reason) {
       return "Timeout";
     case Reason::kInvalidSpec:
       return "InvalidSpec";
+    case Reason::kDisrupted:
+      return "Disrupted";
   }
   std::abort();
 }
@@ -194,6 +199,12 @@ struct JobState {
   Uid job_uid;                  // Kubernetes Job of the last attempt
   std::uint32_t attempt = 0;    // Kubernetes Jobs made so far
   std::uint32_t provision = 0;  // node pools asked for so far; goes up before each create
+  // Attempts up to this one are over, and the job runs again: their Kubernetes Jobs and pods are
+  // cleared away before the next begins. Of them, those that ended by the job's own failure
+  // (at most spec.max_retries) and those whose machines were lost.
+  std::uint32_t attempts_over = 0;
+  std::uint32_t retries = 0;
+  std::uint32_t disruptions = 0;
   std::optional<std::int32_t> exit_code;
   std::optional<WallTime> dispatched_at;  // the Job exists and all its nodes are Ready
   std::optional<WallTime> started_at;

@@ -42,6 +42,13 @@ const std::array kCodes{
     CodeRow{MessageCode::kStartTimeout, "StartTimeout", {"limit_minutes", "words"}},
     CodeRow{MessageCode::kTimeout, "Timeout", {"timeout_seconds"}},
     CodeRow{MessageCode::kInvalidSpec, "InvalidSpec", {"words"}},
+    CodeRow{
+        MessageCode::kAttemptFailed, "AttemptFailed", {"attempt", "words", "retry", "max_retries"}},
+    CodeRow{MessageCode::kAttemptDisrupted,
+            "AttemptDisrupted",
+            {"attempt", "words", "disruption", "limit"}},
+    CodeRow{MessageCode::kDisrupted, "Disrupted", {"disruptions", "words"}},
+    CodeRow{MessageCode::kMachinesEnded, "MachinesEnded", {"usable_until"}},
     CodeRow{MessageCode::kAborting, "Aborting", {}},
     CodeRow{MessageCode::kAborted, "Aborted", {}},
 };

@@ -36,6 +36,10 @@ enum class MessageCode : std::uint8_t {
   kStartTimeout,        // limit_minutes, words
   kTimeout,             // timeout_seconds
   kInvalidSpec,         // words
+  kAttemptFailed,       // attempt, words, retry, max_retries
+  kAttemptDisrupted,    // attempt, words, disruption, limit
+  kDisrupted,           // disruptions, words
+  kMachinesEnded,       // usable_until
   kAborting,            //
   kAborted,             //
 };

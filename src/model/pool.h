@@ -61,6 +61,7 @@ struct PoolRow {
   PoolPhase phase = PoolPhase::kIntended;
   JobId serves;                      // the job that has it now; empty: free
   std::uint32_t serves_attempt = 0;  // that job's attempt here; 0: none was dispatched
+  bool kept = false;  // was free once: whoever takes it now needs no slot of its queue
   WallTime intent_at{};
   WallTime phase_since{};
   std::optional<WallTime> accepted_at;  // NodePoolTimeout counts from here

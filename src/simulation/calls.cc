@@ -204,6 +204,10 @@ Result<core::Payload> History::create_workload(const core::CreateWorkload& c) {
   request.chips = slice->chips_per_host;
   request.grace = std::chrono::seconds(plan.row.spec.termination_grace_seconds);
   request.programs = {plan.program};
+  if (plan.heals_at_attempt != 0 && c.attempt >= plan.heals_at_attempt) {
+    request.programs.front().exit_code = 0;
+    request.programs.front().out_of_memory = false;
+  }
   auto created = world_.create_job(c.gke, request);
   if (!created && created.error().kind == ErrorKind::kAlreadyExists) {
     auto existing = world_.get(c.gke, cloudsim::Kind::kJob, request.kube_namespace, request.name);

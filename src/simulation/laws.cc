@@ -23,6 +23,8 @@ constexpr std::size_t kCallsPerMinuteMax = 40;
 // The rows of Falcon's own state share their writes: up to 60 jobs' in one history.
 constexpr std::size_t kStateWritesPerMinuteMax = 160;
 
+// Lost machines make a job run again so often at most.
+constexpr std::uint32_t kDisruptionsMax = 3;
 // From the decision to remove a row until it is written, a write or two unanswered on the way.
 constexpr Duration kRemovalWrittenWithin{120'000};
 
@@ -44,6 +46,8 @@ void Laws::violate(int law, const std::string& words) {
 }
 
 bool Laws::takes_idle_pool(const JobRow& row) const {
+  const auto pool = database_->pools().find(row.state.node_pool_name);
+  if (pool != database_->pools().end() && pool->second.kept) return true;
   return !row.state.node_pool_name.empty() &&
          row.state.node_pool_name != model::pool_name(installation_, row.id, row.state.provision);
 }
@@ -74,7 +78,8 @@ void Laws::job_written(const model::JobState& before, const JobRow& after) {
                             to_string(after.state.reason)));
   if (after.state.message.code == model::MessageCode::kNone && to != JobStatus::kSucceeded)
     violate(11, fmt::format("{} is {} without a message", id, to_string(to)));
-  if (to == JobStatus::kFailed && after.state.reason == Reason::kTimeout) {
+  if (to == JobStatus::kFailed && after.state.reason == Reason::kTimeout &&
+      after.state.message.code != model::MessageCode::kMachinesEnded) {
     const bool early =
         !after.state.dispatched_at ||
         *after.state.finished_at <
@@ -93,7 +98,8 @@ void Laws::job_written(const model::JobState& before, const JobRow& after) {
     for (const auto& [uid, pod] : running_pods_)
       if (pod.job == after.id) violate(10, fmt::format("{} is Aborted and a pod runs", id));
   if (model::is_terminal(to)) ++terminal_count_;
-  if (after.state.reason != Reason::kWaiting)
+  if (after.state.attempts_over != before.attempts_over) runs_again(before, after);
+  if (after.state.reason != Reason::kWaiting || after.state.cluster.empty())
     waiting_since_.erase(after.id);
   else
     waiting_since_.try_emplace(after.id, WallTime{} + now_.time_since_epoch());
@@ -112,6 +118,22 @@ void Laws::job_written(const model::JobState& before, const JobRow& after) {
     acquiring_in_[after.id] = key;
   }
   count_waiting(before, after);
+}
+
+// Only the attempt under way can be over, for one of two reasons, each of which has its limit.
+void Laws::runs_again(const model::JobState& before, const JobRow& after) {
+  const std::string& id = after.id.value();
+  const model::JobState& state = after.state;
+  const std::uint32_t counted =
+      state.retries - before.retries + state.disruptions - before.disruptions;
+  if (state.attempts_over != state.attempt || state.status != JobStatus::kPending || counted != 1)
+    violate(2, fmt::format("attempt {} of {} is over, and the row does not say why", state.attempt,
+                           id));
+  if (state.retries > after.spec.max_retries)
+    violate(2, fmt::format("{} is retried {} times", id, state.retries));
+  if (state.disruptions > kDisruptionsMax)
+    violate(2, fmt::format("{} runs again after {} disruptions", id, state.disruptions));
+  runs_again_since_[after.id] = WallTime{} + now_.time_since_epoch();
 }
 
 void Laws::pool_written(const model::PoolRow& row) {
@@ -160,7 +182,7 @@ void Laws::turn_written(const model::TurnRow& row) {
   if (!twice) return;
   // An idle pool is for the next job that it fits.
   const bool took_idle = std::ranges::any_of(database_->pools(), [&](const auto& entry) {
-    return entry.second.serves == row.job && entry.second.owner != row.job;
+    return entry.second.serves == row.job && (entry.second.owner != row.job || entry.second.kept);
   });
   if (took_idle) return;
   const auto waiting = waiting_.find(row.queue);
@@ -181,6 +203,7 @@ void Laws::sent(const core::Command& command) {
     job_calls_[command.id] = read->job;
   if (const auto* write = std::get_if<core::WriteJob>(&command.body))
     job_calls_[command.id] = write->job;
+  if (const auto* write = std::get_if<core::WriteJob>(&command.body)) failure_sent(*write);
   if (const auto* create = std::get_if<core::CreatePool>(&command.body)) {
     const auto job = database_->jobs().find(create->row.owner);
     if (!database_->pools().contains(create->row.name))
@@ -207,7 +230,23 @@ void Laws::sent(const core::Command& command) {
   }
 }
 
+// A job is not to blame for machines that were taken from it, nor is it given up with retries left.
+void Laws::failure_sent(const core::WriteJob& write) {
+  const auto row = database_->jobs().find(write.job);
+  if (row == database_->jobs().end() || model::is_terminal(row->second.state.status)) return;
+  if (write.state.reason != Reason::kJobFailed ||
+      write.state.message.code != model::MessageCode::kPodTerminated)
+    return;
+  if (told_disrupted_.contains(write.state.job_uid) &&
+      write.state.message.arguments.front() != "OOMKilled")
+    violate(7, fmt::format("{} fails for machines that it lost", write.job.value()));
+  if (write.state.retries < row->second.spec.max_retries && !row->second.aborting_at)
+    violate(2, fmt::format("{} fails with retries left", write.job.value()));
+}
+
 void Laws::told(const core::Event& event) {
+  const auto* pod = std::get_if<core::PodSeen>(&event);
+  if (pod != nullptr && pod->pod.disrupted) told_disrupted_.insert(pod->pod.workload);
   if (const auto* unreadable = std::get_if<core::JobUnreadable>(&event))
     row_unreadable(unreadable->id);
   const auto* done = std::get_if<core::CommandDone>(&event);
@@ -273,10 +312,14 @@ void Laws::pod_runs(const cloudsim::Object& object) {
   const auto node = node_pool_.find(pod.node);
   if (node == node_pool_.end()) return;
   const model::JobId job(label_of(*object.labels, model::kJobLabel));
-  if (!running_pods_.emplace(object.uid, RunningPod{node->second, job, pod.node}).second) return;
+  if (!running_pods_.emplace(object.uid, RunningPod{node->second, job, pod.node, pod.owner}).second)
+    return;
   const auto row = database_->jobs().find(job);
   const bool over = row != database_->jobs().end() &&
                     (model::is_terminal(row->second.state.status) || row->second.aborting_at);
+  for (const auto& [uid, other] : running_pods_)
+    if (other.job == job && other.workload != object.pod().owner)
+      violate(3, fmt::format("pods of two Kubernetes Jobs of {} run", job.value()));
   PoolUse& use = pools_[node->second];
   ++use.running[job];
   if (over) use.begun_after_end.insert(job);  // by a late create: nobody waits for these pods
@@ -346,7 +389,8 @@ void Laws::kubernetes_changed(const model::GkeCluster&, const cloudsim::Change& 
       if (succeeded && !deleted && !object.deletion_at && !given_up(job))
         ended_by_itself_.try_emplace(job, WallTime{} + now_.time_since_epoch());
       std::set<model::Uid>& live = live_workloads_[job];
-      if (deleted || over)
+      // One that is being deleted makes no more pods; those that it has are watched one by one.
+      if (deleted || over || object.deletion_at)
         live.erase(object.uid);
       else
         live.insert(object.uid);
@@ -378,11 +422,16 @@ void Laws::pool_deleted(const model::GkeCluster&, const cloudsim::PoolRequest& r
     const auto row = database_->jobs().find(job);
     if (row == database_->jobs().end()) continue;
     const JobStatus status = row->second.state.status;
-    if (!model::is_terminal(status) && status != JobStatus::kAborting)
+    // Its row says that this attempt is over and that it runs again.
+    const auto again = runs_again_since_.find(job);
+    const bool runs_again = again != runs_again_since_.end() &&
+                            row->second.state.attempt == row->second.state.attempts_over;
+    if (!model::is_terminal(status) && status != JobStatus::kAborting && !runs_again)
       violate(7, fmt::format("{} was deleted under {}", request.name.value(), job.value()));
     // An ended job's pods get their grace before the machines go.
-    const std::optional<WallTime> over =
+    std::optional<WallTime> over =
         status == JobStatus::kAborting ? row->second.aborting_at : row->second.state.finished_at;
+    if (runs_again) over = over ? std::min(*over, again->second) : again->second;
     const WallTime now = WallTime{} + now_.time_since_epoch();
     if (pods > 0 && over && !use->second.begun_after_end.contains(job) &&
         now < *over + std::chrono::seconds(row->second.spec.termination_grace_seconds))

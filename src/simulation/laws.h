@@ -74,6 +74,8 @@ class Laws : public Database::Watcher {
   void pod_ended(const model::Uid& uid);
   void node_gone(const model::NodeName& node);
   bool takes_idle_pool(const model::JobRow& row) const;
+  void failure_sent(const core::WriteJob& write);
+  void runs_again(const model::JobState& before, const model::JobRow& after);
   void count_waiting(const model::JobState& before, const model::JobRow& after);
 
   model::Installation installation_;
@@ -84,9 +86,11 @@ class Laws : public Database::Watcher {
     model::PoolName pool;
     model::JobId job;
     model::NodeName node;
+    model::Uid workload;
   };
   std::map<model::Uid, RunningPod> running_pods_;
   std::map<model::JobId, WallTime> waiting_since_;
+  std::map<model::JobId, WallTime> runs_again_since_;
   std::map<model::JobId, std::set<model::Uid>> live_workloads_;
   std::map<model::NodeName, model::PoolName> node_pool_;
   std::map<std::pair<model::QueueKey, std::uint64_t>, model::Actor> turns_;
@@ -95,6 +99,7 @@ class Laws : public Database::Watcher {
   std::map<model::QueueKey, std::set<model::JobId>> under_way_;  // with the slot or a free pool
   std::map<model::QueueKey, MonoTime> idle_since_;
   std::set<model::PoolName> told_stopping_;
+  std::set<model::Uid> told_disrupted_;  // Kubernetes Jobs
   std::map<model::JobId, WallTime> ended_by_itself_;  // verdict of a Job that nobody was deleting
   std::map<model::QueueKey, std::set<model::JobId>> acquiring_;
   std::map<model::JobId, model::QueueKey> acquiring_in_;

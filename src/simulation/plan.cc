@@ -114,6 +114,10 @@ void draw_jobs(HistoryPlan& plan, Random& random) {
     if (supply == 1) job.row.spec.supply_mode = model::SupplyMode::kFlexStart;
     if (supply == 2) job.row.spec.supply_mode = model::SupplyMode::kReservation;
     draw_program(job, random);
+    if (random.happens({1, 3})) {
+      job.row.spec.max_retries = static_cast<std::int64_t>(random.below(4));
+      job.heals_at_attempt = static_cast<std::uint32_t>(random.below(5));
+    }
     if (random.happens({1, 40})) job.row.spec.topology = "3x5";  // a poisonous row
     job.submit_after = random.between(Duration(0), spread);
     if (random.happens({1, 6})) job.abort_after = seconds_between(random, 0, 3'600);
@@ -143,7 +147,9 @@ void draw_faults(HistoryPlan& plan, Random& random) {
     if (random.happens({1, 2})) chance = {};
     plan.world.chance(fault) = chance;
   }
-  if (random.happens({1, 3})) plan.node_losses = static_cast<std::uint32_t>(1 + random.below(4));
+  if (random.happens({1, 3}))
+    plan.node_losses =
+        static_cast<std::uint32_t>(1 + random.below(random.happens({1, 4}) ? 30 : 4));
   if (random.happens({1, 5})) plan.person_deletes_job = 1;
   if (random.happens({1, 4}))
     plan.person_deletes_pool = static_cast<std::uint32_t>(1 + random.below(6));

@@ -18,6 +18,7 @@ struct JobPlan {
   Duration submit_after{0};
   std::optional<Duration> abort_after;  // of its submission
   cloudsim::ProgramPlan program;
+  std::uint32_t heals_at_attempt = 0;  // from this attempt on it does not fail; 0: never
 };
 
 // What goes wrong on the way; each seed has its own mix and most lack some altogether, so that one

@@ -186,6 +186,9 @@ std::string change_text(const model::JobRow& row) {
   object["job_uid"] = view(state.job_uid.value());
   object["attempt"] = static_cast<std::int64_t>(state.attempt);
   object["provision"] = static_cast<std::int64_t>(state.provision);
+  object["attempts_over"] = static_cast<std::int64_t>(state.attempts_over);
+  object["retries"] = static_cast<std::int64_t>(state.retries);
+  object["disruptions"] = static_cast<std::int64_t>(state.disruptions);
   if (state.exit_code) object["exit_code"] = static_cast<std::int64_t>(*state.exit_code);
   put_time(object, "dispatched_at", state.dispatched_at);
   put_time(object, "started_at", state.started_at);
@@ -216,6 +219,9 @@ Result<std::monostate> apply_change(std::string_view text, model::JobRow& row) {
   state.job_uid = model::Uid(string_of(object, "job_uid"));
   state.attempt = static_cast<std::uint32_t>(integer_of(object, "attempt"));
   state.provision = static_cast<std::uint32_t>(integer_of(object, "provision"));
+  state.attempts_over = static_cast<std::uint32_t>(integer_of(object, "attempts_over"));
+  state.retries = static_cast<std::uint32_t>(integer_of(object, "retries"));
+  state.disruptions = static_cast<std::uint32_t>(integer_of(object, "disruptions"));
   state.exit_code.reset();
   if (const auto code = maybe_integer(object, "exit_code"))
     state.exit_code = static_cast<std::int32_t>(*code);
@@ -291,6 +297,9 @@ Result<model::JobRow> read_job(const Cursor& cursor) {
   state.job_uid = model::Uid(cursor.text(++at));
   state.attempt = cursor.natural32(++at);
   state.provision = cursor.natural32(++at);
+  state.attempts_over = cursor.natural32(++at);
+  state.retries = cursor.natural32(++at);
+  state.disruptions = cursor.natural32(++at);
   if (const auto code = cursor.maybe_integer(++at))
     state.exit_code = static_cast<std::int32_t>(*code);
   state.dispatched_at = cursor.maybe_time(++at);

@@ -43,14 +43,15 @@ void store_state(Connection& connection, const StoredJob& stored) {
   connection.run(
       "UPDATE jobs SET aborting_at = ?, version = ?, status = ?, reason = ?, message_code = ?, "
       "message_arguments = ?, cluster = ?, node_pool_name = ?, job_uid = ?, attempt = ?, "
-      "provision = ?, exit_code = ?, dispatched_at = ?, started_at = ?, finished_at = ?, "
+      "provision = ?, attempts_over = ?, retries = ?, disruptions = ?, exit_code = ?, "
+      "dispatched_at = ?, started_at = ?, finished_at = ?, "
       "aborted_at = ?, cleanup = ?, cleanup_error = ? WHERE n = ?",
       stored.row.aborting_at, stored.row.version, model::to_string(state.status),
       model::to_string(state.reason), model::to_string(state.message.code),
       to_text(state.message.arguments), state.cluster, state.node_pool_name, state.job_uid,
-      state.attempt, state.provision, state.exit_code, state.dispatched_at, state.started_at,
-      state.finished_at, state.aborted_at, model::to_string(state.cleanup), state.cleanup_error,
-      stored.n);
+      state.attempt, state.provision, state.attempts_over, state.retries, state.disruptions,
+      state.exit_code, state.dispatched_at, state.started_at, state.finished_at, state.aborted_at,
+      model::to_string(state.cleanup), state.cleanup_error, stored.n);
 }
 
 // The row gets its next version, a change of the feed, and a line of history where it tells more.
@@ -100,6 +101,13 @@ std::string forbidden(const JobState& before, const JobState& after) {
   if (after.attempt < before.attempt || after.provision < before.provision)
     return fmt::format("its numbers of attempts and pools ({}, {}) do not go back to ({}, {})",
                        before.attempt, before.provision, after.attempt, after.provision);
+  if (after.attempts_over < before.attempts_over || after.retries < before.retries ||
+      after.disruptions < before.disruptions)
+    return fmt::format(
+        "its attempts that are over, retries and disruptions ({}, {}, {}) do not go back to "
+        "({}, {}, {})",
+        before.attempts_over, before.retries, before.disruptions, after.attempts_over,
+        after.retries, after.disruptions);
   return {};
 }
 

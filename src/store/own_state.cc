@@ -22,13 +22,13 @@ struct Apply {
         "INSERT OR REPLACE INTO pools (name, gke_project, gke_location, gke_name, cluster, "
         "shape_type, shape_topology, supply, reservation_project, reservation_zone, "
         "reservation_name, owner, provision, phase, serves, serves_attempt, intent_at, "
-        "phase_since, accepted_at, usable_until, last_error, late_create_until) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "phase_since, accepted_at, usable_until, last_error, late_create_until, kept) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         row.name, row.gke.project, row.gke.location, row.gke.name, row.cluster, row.shape.type,
         row.shape.topology, model::to_string(row.supply), row.reservation.project,
         row.reservation.zone, row.reservation.name, row.owner, row.provision,
         model::to_string(row.phase), row.serves, row.serves_attempt, row.intent_at, row.phase_since,
-        row.accepted_at, row.usable_until, row.last_error, row.late_create_until);
+        row.accepted_at, row.usable_until, row.last_error, row.late_create_until, row.kept ? 1 : 0);
   }
   void operator()(const model::RemovePool& remove) const {
     connection.run("DELETE FROM pools WHERE name = ?", remove.name);
@@ -77,7 +77,7 @@ Result<std::vector<model::PoolRow>> read_pools(Connection& connection) {
       "SELECT name, gke_project, gke_location, gke_name, cluster, shape_type, shape_topology, "
       "supply, reservation_project, reservation_zone, reservation_name, owner, provision, phase, "
       "serves, serves_attempt, intent_at, phase_since, accepted_at, usable_until, last_error, "
-      "late_create_until FROM pools ORDER BY name");
+      "late_create_until, kept FROM pools ORDER BY name");
   while (cursor.next()) {
     model::PoolRow row;
     row.name = model::PoolName(cursor.text(0));
@@ -101,6 +101,7 @@ Result<std::vector<model::PoolRow>> read_pools(Connection& connection) {
     row.usable_until = cursor.maybe_time(19);
     row.last_error = cursor.text(20);
     row.late_create_until = cursor.maybe_time(21);
+    row.kept = cursor.integer(22) != 0;
     pools.push_back(std::move(row));
   }
   return pools;

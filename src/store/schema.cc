@@ -188,7 +188,15 @@ CREATE TABLE cluster_conditions (
 ) WITHOUT ROWID;
 )sql";
 
-constexpr std::array kSteps{kFirst, kLateCalls, kConditions};
+// Attempts that are over while the job goes on, by what ended them; pools that were free once.
+constexpr const char* kRetries = R"sql(
+ALTER TABLE jobs ADD COLUMN attempts_over INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN retries INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN disruptions INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE pools ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr std::array kSteps{kFirst, kLateCalls, kConditions, kRetries};
 
 Error invalid(std::string what) { return {ErrorKind::kInvalid, std::move(what)}; }
 

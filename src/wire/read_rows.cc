@@ -151,6 +151,9 @@ model::JobState read_state(Fields& fields) {
   state.job_uid = model::Uid(fields.text("job_uid"));
   state.attempt = fields.small_count("attempt");
   state.provision = fields.small_count("provision");
+  state.attempts_over = fields.small_count("attempts_over");
+  state.retries = fields.small_count("retries");
+  state.disruptions = fields.small_count("disruptions");
   state.exit_code = fields.maybe_number("exit_code");
   state.dispatched_at = fields.maybe_time("dispatched_at");
   state.started_at = fields.maybe_time("started_at");
@@ -202,6 +205,7 @@ model::PoolRow read_pool(Fields& fields) {
   row.phase = fields.word("phase", model::pool_phase_from_string, model::kAllPoolPhases);
   row.serves = model::JobId(fields.text("serves"));
   row.serves_attempt = fields.small_count("serves_attempt");
+  row.kept = fields.flag("kept");
   row.intent_at = fields.required_time("intent_at");
   row.phase_since = fields.required_time("phase_since");
   row.accepted_at = fields.maybe_time("accepted_at");

@@ -70,6 +70,9 @@ void add_state(json::object& object, const model::JobState& state) {
   object["job_uid"] = state.job_uid.value();
   object["attempt"] = state.attempt;
   object["provision"] = state.provision;
+  object["attempts_over"] = state.attempts_over;
+  object["retries"] = state.retries;
+  object["disruptions"] = state.disruptions;
   object["exit_code"] = code_value(state.exit_code);
   object["dispatched_at"] = time_value(state.dispatched_at);
   object["started_at"] = time_value(state.started_at);
@@ -112,6 +115,7 @@ json::object pool_object(const model::PoolRow& row) {
   object["phase"] = to_string(row.phase);
   object["serves"] = row.serves.value();
   object["serves_attempt"] = row.serves_attempt;
+  object["kept"] = row.kept;
   object["intent_at"] = to_rfc3339(row.intent_at);
   object["phase_since"] = to_rfc3339(row.phase_since);
   object["accepted_at"] = time_value(row.accepted_at);

@@ -55,6 +55,15 @@ std::string_view message_en(MessageCode code) {
       return "Timed out ({timeout_seconds}s), the Job was cancelled";
     case MessageCode::kInvalidSpec:
       return "The job's definition is not valid[: {words}]";
+    case MessageCode::kAttemptFailed:
+      return "Attempt {attempt} failed[: {words}]; running again (retry {retry} of {max_retries})";
+    case MessageCode::kAttemptDisrupted:
+      return "Attempt {attempt} lost its machines[: {words}]; running again (disruption "
+             "{disruption}, at most {limit})";
+    case MessageCode::kDisrupted:
+      return "Lost its machines {disruptions} times, given up[: {words}]";
+    case MessageCode::kMachinesEnded:
+      return "The machines reached their end date ({usable_until}), the Job was cut off";
     case MessageCode::kAborting:
       return "Aborting, waiting for the Kubernetes Job and the node pool to go...";
     case MessageCode::kAborted:

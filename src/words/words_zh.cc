@@ -55,6 +55,15 @@ std::string_view message_zh(MessageCode code) {
       return "任务超时 ({timeout_seconds}s),已取消 Job";
     case MessageCode::kInvalidSpec:
       return "任务定义无效[: {words}]";
+    case MessageCode::kAttemptFailed:
+      return "第 {attempt} 次运行失败[: {words}],将重新运行 (重试 {retry}/{max_retries})";
+    case MessageCode::kAttemptDisrupted:
+      return "第 {attempt} 次运行的机器丢失[: {words}],将重新运行 (中断 {disruption} 次,上限 "
+             "{limit})";
+    case MessageCode::kDisrupted:
+      return "机器丢失 {disruptions} 次,不再重试[: {words}]";
+    case MessageCode::kMachinesEnded:
+      return "机器已到使用期限 ({usable_until}),Job 被终止";
     case MessageCode::kAborting:
       return "正在中止,等待 K8s Job 删除和 node pool 清理...";
     case MessageCode::kAborted:
