@@ -40,6 +40,10 @@ class Database {
   const std::map<model::JobId, model::JobRow>& jobs() const { return jobs_; }
   const std::map<model::PoolName, model::PoolRow>& pools() const { return pools_; }
   core::StateLoaded snapshot() const;
+  bool has_open_attempt(const model::JobId& job, std::uint32_t number) const {
+    const auto found = attempts_.find({job, number});
+    return found != attempts_.end() && found->second.outcome == model::AttemptOutcome::kOpen;
+  }
   bool has_attempt(const model::JobId& job, std::uint32_t number) const {
     return attempts_.contains({job, number});
   }

@@ -190,13 +190,47 @@ void Laws::turn_written(const model::TurnRow& row) {
   for (const model::JobId& id : waiting->second) {
     const auto since = waiting_since_.find(id);
     if (database_->jobs().at(id).actor != row.actor && since != waiting_since_.end() &&
-        since->second < row.at && row_was_known(id))
+        since->second < row.at && row_was_known(id, row.at) && !being_cleared(id))
       violate(8, fmt::format("{} was served twice running while {} waits", row.actor.value(),
                              id.value()));
   }
 }
 
+// As Falcon's own rows say it: its last attempt has not been cleared away, so it cannot be next.
+bool Laws::being_cleared(const model::JobId& id) const {
+  return database_->has_open_attempt(id, database_->jobs().at(id).state.attempts_over);
+}
+
+// A create whose answer was lost may have made the pool: only a listing asked after that tells.
+void Laws::pool_call_sent(const core::Command& command) {
+  if (const auto* create = std::get_if<core::CreatePool>(&command.body)) {
+    creates_[command.id] = create->row.name;
+    unknown_since_[create->row.name] = now_;
+  }
+  if (const auto* list = std::get_if<core::ListPools>(&command.body))
+    listings_[command.id] = {list->gke, now_};
+}
+
+void Laws::pool_call_answered(const core::CommandDone& done) {
+  const auto create = creates_.find(done.command);
+  if (create != creates_.end()) {
+    const bool unknown = done.error && (done.error->kind == ErrorKind::kUnknownOutcome ||
+                                        done.error->kind == ErrorKind::kNotFound);
+    if (unknown)
+      unknown_since_[create->second] = now_;
+    else
+      unknown_since_.erase(create->second);
+    creates_.erase(create);
+  }
+  const auto listing = listings_.find(done.command);
+  if (listing == listings_.end()) return;
+  const auto& [gke, asked] = listing->second;
+  if (!done.error) listed_[gke] = std::max(listed_[gke], asked);
+  listings_.erase(listing);
+}
+
 void Laws::sent(const core::Command& command) {
+  pool_call_sent(command);
   if (const auto* read = std::get_if<core::ReadReservation>(&command.body))
     reads_[command.id] = {read->reservation, now_};
   if (const auto* read = std::get_if<core::ReadJob>(&command.body))
@@ -250,12 +284,13 @@ void Laws::told(const core::Event& event) {
   if (const auto* unreadable = std::get_if<core::JobUnreadable>(&event))
     row_unreadable(unreadable->id);
   const auto* done = std::get_if<core::CommandDone>(&event);
+  if (done != nullptr) pool_call_answered(*done);
   const auto call = done == nullptr ? job_calls_.end() : job_calls_.find(done->command);
   if (call != job_calls_.end()) {
     if (done->error)
       ++failed_calls_[call->second];
-    else
-      failed_calls_.erase(call->second);
+    else if (failed_calls_.erase(call->second) > 0)
+      known_again_[call->second] = WallTime{} + now_.time_since_epoch();
     job_calls_.erase(call);
   }
   const auto* view = done == nullptr ? nullptr : std::get_if<core::ReservationView>(&done->payload);
@@ -274,6 +309,14 @@ void Laws::rows_removed(const core::WriteState& write, const cloudsim::World& wo
   for (const core::StateChange& change : write.changes)
     if (const auto* remove = std::get_if<core::RemovePool>(&change)) removed.insert(remove->name);
   if (removed.empty()) return;
+  for (const model::PoolName& name : removed) {
+    const auto row = database_->pools().find(name);
+    const auto unknown = unknown_since_.find(name);
+    if (row == database_->pools().end() || unknown == unknown_since_.end()) continue;
+    const auto listed = listed_.find(row->second.gke);
+    if (listed == listed_.end() || listed->second < unknown->second)
+      violate(6, fmt::format("the row of {} is removed without a look", name.value()));
+  }
   // A create that comes late, between the listing and this, is the sweep's.
   for (const auto& pool : world.inventory().pools)
     if (removed.contains(pool.record.name) && pool.record.created_at + kRemovalWrittenWithin < now_)
@@ -450,14 +493,18 @@ void Laws::row_unreadable(const model::JobId& id) {
 
 void Laws::core_started() {
   reads_.clear();
+  creates_.clear();
+  listings_.clear();
   job_calls_.clear();
   failed_calls_.clear();
 }
 
 // The core may go on without a job whose row it could neither write nor read three times running.
-bool Laws::row_was_known(const model::JobId& id) const {
+bool Laws::row_was_known(const model::JobId& id, WallTime at) const {
   const auto failed = failed_calls_.find(id);
-  return !was_unreadable_.contains(id) && (failed == failed_calls_.end() || failed->second < 3);
+  const auto again = known_again_.find(id);
+  return !was_unreadable_.contains(id) && (failed == failed_calls_.end() || failed->second < 3) &&
+         (again == known_again_.end() || again->second < at);
 }
 
 void Laws::person_deletes(const cloudsim::Object& workload) {

@@ -69,11 +69,14 @@ class Laws : public Database::Watcher {
   };
   void row_unreadable(const model::JobId& id);
   bool given_up(const model::JobId& job) const;
-  bool row_was_known(const model::JobId& id) const;
+  bool row_was_known(const model::JobId& id, WallTime at) const;
   void pod_runs(const cloudsim::Object& object);
   void pod_ended(const model::Uid& uid);
   void node_gone(const model::NodeName& node);
   bool takes_idle_pool(const model::JobRow& row) const;
+  bool being_cleared(const model::JobId& id) const;
+  void pool_call_sent(const core::Command& command);
+  void pool_call_answered(const core::CommandDone& done);
   void failure_sent(const core::WriteJob& write);
   void runs_again(const model::JobState& before, const model::JobRow& after);
   void count_waiting(const model::JobState& before, const model::JobRow& after);
@@ -99,12 +102,17 @@ class Laws : public Database::Watcher {
   std::map<model::QueueKey, std::set<model::JobId>> under_way_;  // with the slot or a free pool
   std::map<model::QueueKey, MonoTime> idle_since_;
   std::set<model::PoolName> told_stopping_;
-  std::set<model::Uid> told_disrupted_;  // Kubernetes Jobs
+  std::map<std::uint64_t, model::PoolName> creates_;   // by command
+  std::map<model::PoolName, MonoTime> unknown_since_;  // creates that may have made a pool
+  std::map<std::uint64_t, std::pair<model::GkeCluster, MonoTime>> listings_;  // by command
+  std::map<model::GkeCluster, MonoTime> listed_;      // when the last complete one was asked
+  std::set<model::Uid> told_disrupted_;               // Kubernetes Jobs
   std::map<model::JobId, WallTime> ended_by_itself_;  // verdict of a Job that nobody was deleting
   std::map<model::QueueKey, std::set<model::JobId>> acquiring_;
   std::map<model::JobId, model::QueueKey> acquiring_in_;
   std::map<std::uint64_t, model::JobId> job_calls_;              // by command
   std::map<model::JobId, std::uint32_t> failed_calls_;           // running
+  std::map<model::JobId, WallTime> known_again_;                 // after failed calls
   std::set<model::JobId> was_unreadable_;                        // at some start
   std::map<model::Reservation, std::vector<Reading>> readings_;  // that the core was told: law 9
   std::map<std::uint64_t, std::pair<model::Reservation, MonoTime>> reads_;  // by command
