@@ -211,7 +211,7 @@ void World::create(const core::CreatePool& c, std::vector<Event>&) {
 
 void World::remove(const core::DeletePool& c, std::vector<Event>& events) {
   const auto found = pools_.at(c.gke).find(c.name);
-  FALCON_CHECK(found != pools_.at(c.gke).end());
+  if (found == pools_.at(c.gke).end()) return;  // asked again before a listing told
   for (std::uint32_t i = 0; i < found->second.hosts; ++i)
     events.emplace_back(core::NodeVanished{c.gke, node(found->second, i, false).name});
   pools_.at(c.gke).erase(found);

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "core/state.h"
+#include "model/validation.h"
 
 namespace falcon::core {
 namespace {
@@ -30,6 +31,8 @@ model::SupplyMode Core::State::supply_for(const ClusterRecord& cluster,
 
 // One predicate for candidates: the cluster is active, of the type, and can supply as asked.
 bool Core::State::offers(const ClusterRecord& cluster, const Job& job) const {
+  const bool flex = supply_for(cluster, job) == model::SupplyMode::kFlexStart;
+  if (flex && job.waiting.timeout_seconds > model::kFlexTimeoutSecondsMax) return false;
   return offers(cluster, *job.shape, job.waiting.supply);
 }
 

@@ -17,12 +17,12 @@ using model::Reason;
 // An end of the machines this close to their end date is that date's doing.
 constexpr Duration kEndDateMargin{120'000};
 
-// What a message says, for people who read it as part of another one.
+// What a message says, as part of another one.
 std::string words_of(const model::Message& message) {
-  std::string words;
-  for (const std::string& argument : message.arguments)
-    if (!argument.empty()) words += (words.empty() ? "" : ", ") + argument;
-  return words;
+  const auto& arguments = message.arguments;
+  if (message.code != MessageCode::kPodTerminated) return arguments.empty() ? "" : arguments.back();
+  return arguments[0] + " (exit code " + arguments[1] + ")" +
+         (arguments[2].empty() ? "" : ", pod " + arguments[2]);
 }
 
 bool disrupted_pod(const PodView& pod) { return pod.disrupted && pod.reason != "OOMKilled"; }

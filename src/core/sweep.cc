@@ -31,7 +31,8 @@ Core::State::News Core::State::news_expected(const Pool& pool) const {
       if (!pool.seen && pool.was_seen && pool.row.late_create_until &&
           wall() < *pool.row.late_create_until)
         return News::kNone;
-      return pool.seen && pool.seen->status != PoolStatus::kStopping ? News::kSome : News::kSoon;
+      // Before its deletion is asked for, its Job's pods are waited for.
+      return pool.seen && pool.remove_retry.failures == 0 ? News::kSome : News::kSoon;
   }
   return News::kSoon;
 }

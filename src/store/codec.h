@@ -37,7 +37,8 @@ std::optional<model::ClusterRow> cluster_from_change(std::string_view text, std:
 inline constexpr std::string_view kJobColumns =
     "n, id, name, actor, priority, labels, spec, created_at, aborting_at, version, status, reason, "
     "message_code, message_arguments, cluster, node_pool_name, job_uid, attempt, provision, "
-    "attempts_over, retries, disruptions, exit_code, dispatched_at, started_at, finished_at, aborted_at, cleanup, cleanup_error";
+    "attempts_over, retries, disruptions, exit_code, dispatched_at, started_at, finished_at, "
+    "aborted_at, cleanup, cleanup_error";
 inline constexpr std::string_view kClusterColumns =
     "id, name, project, location, zone, tpu_type, gcs_bucket, default_reservation, "
     "kubernetes_namespace, service_account, status, created_at, version";

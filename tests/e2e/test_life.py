@@ -67,6 +67,35 @@ def test_out_of_memory_is_named(falcon, examples):
     falcon.wait_until_empty(60)
 
 
+def test_a_failed_job_runs_again_as_often_as_asked(falcon, examples):
+    job = falcon.submit(examples / "exit-code.yaml", timeout_seconds="600\n  max_retries: 1")
+    row = falcon.wait_for(job, 120, *TERMINAL)
+    check_terminal(row)
+    assert (row["status"], row["reason"], row["exit_code"]) == ("Failed", "JobFailed", 3)
+    assert (row["attempt"], row["retries"], row["disruptions"]) == (2, 1, 0)
+    assert len(falcon.bucket_logs(row)) == 2
+    events = falcon.run("events", job).stdout
+    assert "第 1 次运行失败: Error (exit code 3),将重新运行 (重试 1/1)" in events
+    assert "2 (1 after a failure, 0 after lost machines)" in falcon.run("describe", "job", job).stdout
+    falcon.wait_until_empty(60)
+
+
+def test_a_lost_machine_is_not_the_jobs_failure(falcon, examples):
+    job = falcon.submit(examples / "endless.yaml")
+    row = falcon.wait_for(job, 90, "Running")
+    pool = row["node_pool_name"]
+    nodes = wait_until(lambda: [word for word in falcon.run("sim", "status").stdout.split()
+                                if word.startswith("gke-") and pool[:16] in word], 20, "its node")
+    falcon.run("sim", "fault", f"node-lost={nodes[0]}")
+    row = wait_until(lambda: (lambda now: now if now["attempt"] == 2 and now["status"] == "Running" else None)(
+        falcon.job(job)), 120, "it runs again")
+    assert (row["disruptions"], row["retries"]) == (1, 0)
+    assert row["node_pool_name"] != pool
+    falcon.run("abort", job)
+    falcon.wait_for(job, 60, "Aborted")
+    falcon.wait_until_empty(60)
+
+
 def test_a_running_log_is_readable_within_15_seconds(falcon, examples):
     """In the bucket's folder and through `falcon logs -f`, from the moment the line is printed."""
     script = "import time; print('stamp', time.time(), flush=True); time.sleep(25)"

@@ -1,0 +1,190 @@
+// Goal: a job that failed with retries left, or whose machines were lost, runs again, once at a
+// time and as often as it may. Method: single lives (story_fixture_test.h).
+#include "simulation/story_fixture_test.h"
+
+namespace falcon::simulation {
+namespace {
+
+using model::JobStatus;
+using model::Reason;
+
+class RunsAgain : public Story {
+ protected:
+  // The next time that the job runs, something happens to it.
+  void when_running(const std::string& id, std::function<void()> act) {
+    once([this, id] { return row(id).state.status == JobStatus::kRunning; }, std::move(act));
+  }
+  void lose_a_node() {
+    const auto nodes = history_->world().inventory().nodes;
+    ASSERT_FALSE(nodes.empty());
+    const auto& node = nodes.front();
+    history_->world().lose_node(node.cluster, model::NodeName(node.object->name));
+  }
+  // Each next Kubernetes Job is asked for after the last one was seen to go.
+  void expect_one_at_a_time() {
+    const auto made = times_of("< create-workload", "");
+    const auto gone = times_of("> workload-vanished", "");
+    ASSERT_GE(gone.size() + 1, made.size());
+    for (std::size_t i = 1; i < made.size(); ++i) EXPECT_GT(made[i], gone[i - 1]);
+  }
+};
+
+TEST_F(RunsAgain, AFailedJobIsRetriedOnItsPoolUntilItSucceeds) {
+  JobPlan& job = add_job("flaky", Duration(0));
+  job.program.duration = Duration(10'000);
+  job.program.exit_code = 3;
+  job.heals_at_attempt = 3;
+  job.row.spec.max_retries = 5;
+  begin();
+  tell();
+  EXPECT_EQ(row("flaky").state.status, JobStatus::kSucceeded);
+  EXPECT_EQ(row("flaky").state.retries, 2U);
+  EXPECT_EQ(row("flaky").state.attempt, 3U);
+  EXPECT_EQ(row("flaky").state.disruptions, 0U);
+  EXPECT_EQ(times_of("< create-pool", "").size(), 1U);
+  EXPECT_EQ(times_of("< write-job", "Pending Waiting AttemptFailed").size(), 2U);
+  expect_one_at_a_time();
+}
+
+TEST_F(RunsAgain, RetriesHaveAnEnd) {
+  JobPlan& job = add_job("broken", Duration(0));
+  job.program.duration = Duration(10'000);
+  job.program.exit_code = 3;
+  job.row.spec.max_retries = 1;
+  begin();
+  tell();
+  EXPECT_EQ(row("broken").state.status, JobStatus::kFailed);
+  EXPECT_EQ(row("broken").state.reason, Reason::kJobFailed);
+  EXPECT_EQ(row("broken").state.exit_code, 3);
+  EXPECT_EQ(row("broken").state.attempt, 2U);
+  EXPECT_EQ(row("broken").state.retries, 1U);
+}
+
+// The pool of a job that is to run again is free for its moment: who waited longer, and was not
+// served last, has it first.
+TEST_F(RunsAgain, ARetryWaitsItsTurn) {
+  JobPlan& job = add_job("broken", Duration(0));
+  job.program.duration = Duration(10'000);
+  job.program.exit_code = 3;
+  job.row.spec.max_retries = 1;
+  JobPlan& other = add_job("other", Duration(20'000));
+  other.row.actor = model::Actor("bob");
+  other.program.duration = Duration(10'000);
+  begin();
+  tell();
+  EXPECT_EQ(row("other").state.status, JobStatus::kSucceeded);
+  EXPECT_EQ(row("broken").state.attempt, 2U);
+  const auto made = times_of("< create-workload", "");
+  ASSERT_EQ(made.size(), 3U);
+  ASSERT_TRUE(row("other").state.finished_at && row("broken").state.finished_at);
+  EXPECT_LT(*row("other").state.finished_at, *row("broken").state.finished_at);
+}
+
+// Field case B09: a machine falls silent, its pod gets a deletion time and seems to run for ever.
+TEST_F(RunsAgain, ALostMachineEndsTheAttemptAndNotTheJob) {
+  JobPlan& job = add_job("long", Duration(0));
+  job.program.duration = Duration(1'200'000);
+  job.row.spec.timeout_seconds = 7'200;
+  job.row.spec.max_retries = 2;
+  plan_.capacity = {{"ct5p-hightpu-4t", 8}};
+  plan_.world.node_silence = Duration(40'000);
+  plan_.world.unreachable_toleration = std::chrono::minutes(5);
+  begin();
+  when_running("long", [&] { history_->after(std::chrono::minutes(10), [&] { lose_a_node(); }); });
+  tell();
+  EXPECT_EQ(row("long").state.status, JobStatus::kSucceeded);
+  EXPECT_EQ(row("long").state.disruptions, 1U);
+  EXPECT_EQ(row("long").state.retries, 0U);
+  EXPECT_EQ(row("long").state.attempt, 2U);
+  EXPECT_EQ(row("long").state.provision, 2U);  // the pool of the lost machine is not used again
+  const auto told = first("< write-job", "AttemptDisrupted");
+  const auto running = first("< write-job", "Running");
+  ASSERT_TRUE(told && running);
+  EXPECT_LE(*told - *running, 600 + 40 + 300 + 60);  // ten minutes, silence, grace, a minute
+  EXPECT_GE(times_of("< delete-pool", "").size(), 2U);
+}
+
+// Field case B09, the variant: the machine and its pod vanish.
+TEST_F(RunsAgain, APoolThatAPersonDeletesIsReplaced) {
+  JobPlan& job = add_job("long", Duration(0));
+  job.program.duration = Duration(600'000);
+  plan_.capacity = {{"ct5p-hightpu-4t", 8}};
+  begin();
+  when_running("long", [&] {
+    const auto pool = history_->world().inventory().pools.front();
+    (void)history_->world().delete_pool(pool.cluster, pool.record.name);
+  });
+  tell();
+  EXPECT_EQ(row("long").state.status, JobStatus::kSucceeded);
+  EXPECT_EQ(row("long").state.disruptions, 1U);
+  expect_one_at_a_time();
+}
+
+TEST_F(RunsAgain, LostMachinesHaveAnEnd) {
+  JobPlan& job = add_job("unlucky", Duration(0));
+  job.program.duration = Duration(3'600'000);
+  job.row.spec.timeout_seconds = 7'200;
+  plan_.capacity = {{"ct5p-hightpu-4t", 8}};
+  plan_.faults_stop = std::chrono::hours(24);
+  begin();
+  for (int i = 0; i < 6; ++i)
+    history_->after(std::chrono::minutes(40 * (i + 1)), [this] {
+      if (row("unlucky").state.status == JobStatus::kRunning) lose_a_node();
+    });
+  tell();
+  EXPECT_EQ(row("unlucky").state.status, JobStatus::kFailed);
+  EXPECT_EQ(row("unlucky").state.reason, Reason::kDisrupted);
+  EXPECT_EQ(row("unlucky").state.disruptions, 3U);
+  EXPECT_EQ(row("unlucky").state.attempt, 4U);
+}
+
+TEST_F(RunsAgain, AnAbortWhileTheLastAttemptIsClearedAwayIsTheEnd) {
+  JobPlan& job = add_job("broken", Duration(0));
+  job.program.duration = Duration(10'000);
+  job.program.exit_code = 3;
+  job.row.spec.max_retries = 10;
+  begin();
+  once([&] { return row("broken").state.attempts_over == 2; },
+       [&] { history_->abort(model::JobId("broken")); });
+  tell();
+  EXPECT_EQ(row("broken").state.status, JobStatus::kAborted);
+  EXPECT_EQ(row("broken").state.attempt, 2U);
+}
+
+TEST_F(RunsAgain, ARestartForgetsNoRetry) {
+  JobPlan& job = add_job("flaky", Duration(0));
+  job.program.duration = Duration(10'000);
+  job.program.exit_code = 3;
+  job.heals_at_attempt = 4;
+  job.row.spec.max_retries = 3;
+  begin();
+  for (std::uint32_t over = 1; over <= 3; ++over)
+    once([this, over] { return row("flaky").state.attempts_over == over; },
+         [this] { history_->crash(); });
+  tell();
+  EXPECT_EQ(row("flaky").state.status, JobStatus::kSucceeded);
+  EXPECT_EQ(row("flaky").state.attempt, 4U);
+  EXPECT_EQ(row("flaky").state.retries, 3U);
+}
+
+// Nothing tells that a Kubernetes Job is gone which no list ever showed.
+TEST_F(RunsAgain, AKubernetesJobDeletedBeforeItWasListedIsMissed) {
+  add_job("gone", Duration(0)).program.duration = Duration(600'000);
+  begin();
+  once([&] { return !history_->world().inventory().jobs.empty(); },
+       [&] {
+         history_->cut_watches(std::chrono::minutes(2));
+         history_->after(Duration(20'000), [&] {
+           for (const auto& job : history_->world().inventory().jobs)
+             (void)history_->world().delete_job(job.cluster, job.object->kube_namespace,
+                                                job.object->name, std::nullopt,
+                                                cloudsim::Propagation::kBackground);
+         });
+       });
+  tell();
+  EXPECT_EQ(row("gone").state.status, JobStatus::kFailed);
+  EXPECT_EQ(row("gone").state.reason, Reason::kJobFailed);
+}
+
+}  // namespace
+}  // namespace falcon::simulation
