@@ -185,6 +185,9 @@ void Laws::turn_written(const model::TurnRow& row) {
     return entry.second.serves == row.job && (entry.second.owner != row.job || entry.second.kept);
   });
   if (took_idle) return;
+  // Aborted before its turn was durable: whether it took an idle pool can't be told any more.
+  const auto served = database_->jobs().find(row.job);
+  if (served != database_->jobs().end() && served->second.aborting_at) return;
   const auto waiting = waiting_.find(row.queue);
   if (waiting == waiting_.end()) return;
   for (const model::JobId& id : waiting->second) {
@@ -359,7 +362,8 @@ void Laws::pod_runs(const cloudsim::Object& object) {
     return;
   const auto row = database_->jobs().find(job);
   const bool over = row != database_->jobs().end() &&
-                    (model::is_terminal(row->second.state.status) || row->second.aborting_at);
+                    (model::is_terminal(row->second.state.status) || row->second.aborting_at ||
+                     row->second.state.attempts_over == row->second.state.attempt);
   for (const auto& [uid, other] : running_pods_)
     if (other.job == job && other.workload != object.pod().owner)
       violate(3, fmt::format("pods of two Kubernetes Jobs of {} run", job.value()));
