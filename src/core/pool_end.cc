@@ -82,10 +82,10 @@ void Core::State::delete_pool(Pool& pool) {
     if (found == pools_.end()) return;
     Pool& removed = *found->second;
     removed.remove = 0;
-    removed.gke->moved_at = mono();
     back_off(removed.remove_retry, settings_.delete_backoff);
     mark(&removed);
     if (!done.error || done.error->kind == ErrorKind::kNotFound) {
+      removed.gke->moved_at = mono();
       removed.remove_failures = 0;
       return;
     }

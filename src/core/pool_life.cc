@@ -218,8 +218,8 @@ void Core::State::create_answered(Pool& pool, const CommandDone& done) {
   mark(pool.job);
   mark(pool.gke);
   pool.create_sent = mono();
-  pool.gke->moved_at = mono();
   if (!done.error) {
+    pool.gke->moved_at = mono();
     pool.gke->calls = {};
     pool.create = Pool::Create::kAnswered;
     pool.operation = std::get<PoolAccepted>(done.payload).operation;
