@@ -5,6 +5,7 @@
 // the pool's row and closes when all its nodes are Ready and a reading asked after that is there,
 // or when the pool was seen gone. Usage that is unknown or stale is no free capacity.
 #include <algorithm>
+#include <utility>
 
 #include "core/state.h"
 
@@ -61,7 +62,7 @@ void Core::State::reconcile_reservation(ReservationRecord& reservation) {
   const bool to_close = std::ranges::any_of(reservation.pools, [](const Pool* pool) {
     return !pool->claim_closed && pool->all_ready_since;
   });
-  if (reservation.waiters.empty() && !to_close) return;
+  if (reservation.waiters.empty() && reservation.queues.empty() && !to_close) return;
   read_reservation(reservation);
 }
 
@@ -82,6 +83,7 @@ void Core::State::read_reservation(ReservationRecord& reservation) {
           close_claims(read);
         }
         for (Job* job : read.waiters) mark(job);
+        for (QueueRecord* queue : std::exchange(read.queues, {})) mark(queue);
         mark(&read);
       });
 }

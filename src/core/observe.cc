@@ -56,13 +56,8 @@ void Core::State::observe(const StateLoaded& event) {
   for (const model::TurnRow& row : event.turns) {
     const ShapeFacts* shape = intern(row.queue.shape);
     if (shape == nullptr) continue;
-    auto& queue = queues_[row.queue];
-    if (!queue) {
-      queue = std::make_unique<QueueRecord>(next_serial_++);
-      queue->key = row.queue;
-      queue->shape = shape;
-    }
-    if (queue->queue.recall(intern(row.actor), row.turn)) queue->resume = row.job;
+    QueueRecord& queue = queue_by_key(row.queue, *shape);
+    if (queue.queue.recall(intern(row.actor), row.turn)) queue.resume = row.job;
     if (!row.job.empty()) turns_taken_[row.job] = row;
   }
   for (const model::BackoffRow& row : event.backoffs) backoffs_[row.job] = row;
@@ -92,6 +87,7 @@ void Core::State::observe(const ClusterObserved& event) {
     mark(pool->job);
   }
   for (Job* job : unplaced_) mark(job);
+  invite(*cluster);
 }
 
 void Core::State::observe(const ClusterVanished& event) {
@@ -300,6 +296,7 @@ void Core::State::observe(const KubernetesSynced& event) {
   Gke& gke = gke_of(event.gke);
   gke.in_sync = event.in_sync;
   mark(&gke);
+  for (const auto& [id, cluster] : gke.rows) invite(*cluster);
   for (auto& [name, pool] : gke.pools) {
     mark(pool);
     mark(pool->job);

@@ -80,15 +80,28 @@ bool Core::State::fits(const Pool& pool, const ClusterRecord& cluster, const Job
 QueueRecord& Core::State::queue_of(ClusterRecord& cluster, const ShapeFacts& shape) {
   QueueRecord*& known = cluster.queues[&shape];
   if (known != nullptr) return *known;
-  auto& queue = queues_[model::QueueKey{cluster.row.id, shape.shape}];
+  known = &queue_by_key({cluster.row.id, shape.shape}, shape);
+  known->cluster = &cluster;
+  return *known;
+}
+
+QueueRecord& Core::State::queue_by_key(const model::QueueKey& key, const ShapeFacts& shape) {
+  auto& queue = queues_[key];
   if (!queue) {
     queue = std::make_unique<QueueRecord>(next_serial_++);
-    queue->key = {cluster.row.id, shape.shape};
+    queue->key = key;
     queue->shape = &shape;
+    queue->siblings = &waiting_queues_[shape.shape];
   }
-  queue->cluster = &cluster;
-  known = queue.get();
-  return *known;
+  return *queue;
+}
+
+// After each change of who waits in it.
+void Core::State::count_waiting(QueueRecord& queue) {
+  if (queue.queue.size() == 0)
+    queue.siblings->erase(&queue);
+  else
+    queue.siblings->insert(&queue);
 }
 
 // Also of a cluster whose row is gone.
@@ -134,6 +147,7 @@ void Core::State::enter_queue(Job& job, QueueRecord& queue) {
   FALCON_CHECK(job.queue == nullptr && !job.acquiring);
   job.queue = &queue;
   queue.queue.add(&job.waiting);
+  count_waiting(queue);
   want_publish(queue);
   mark(&queue);
 }
@@ -141,6 +155,7 @@ void Core::State::enter_queue(Job& job, QueueRecord& queue) {
 void Core::State::leave_queue(Job& job) {
   if (job.queue == nullptr || job.acquiring) return;
   job.queue->queue.remove(&job.waiting);
+  count_waiting(*job.queue);
   want_publish(*job.queue);
   mark(job.queue);
   job.queue = nullptr;
@@ -150,6 +165,7 @@ void Core::State::leave_queue(Job& job) {
 void Core::State::acquire(Job& job, bool with_slot) {
   QueueRecord& queue = *job.queue;
   queue.queue.remove(&job.waiting);
+  count_waiting(queue);
   job.acquiring = true;
   if (with_slot) take_slot(job, queue);
   job.turn = queue.queue.served(job.waiting.actor);
@@ -172,6 +188,7 @@ bool Core::State::resume(QueueRecord& queue) {
   Job& job = *found->second;
   if (job.queue != &queue || job.acquiring || job.slot != nullptr) return false;
   queue.queue.remove(&job.waiting);
+  count_waiting(queue);
   job.acquiring = true;
   take_slot(job, queue);
   want_publish(queue);
@@ -233,7 +250,11 @@ void Core::State::forget_turn(Job& job) {
 
 void Core::State::reconcile_queue(QueueRecord& queue) {
   publish(queue);
-  if (queue.cluster == nullptr || queue.queue.size() == 0 || !queue.holders.empty()) return;
+  if (queue.cluster == nullptr || !queue.holders.empty()) return;
+  if (queue.queue.size() == 0) {
+    pull(queue);
+    return;
+  }
   if (queue.cluster->row.status != model::ClusterStatus::kActive) return;
   if (!queue.cluster->gke->listed) return;
   // A job of this queue that was taken over from before a restart may still hold the slot by its

@@ -24,10 +24,12 @@ void Core::State::seek_pool(Job& job) {
   ClusterRecord& cluster = *job.queue->cluster;
   if (!cluster.gke->listed || job.must_read || job.read != 0) return;
   if (job.backoff && !due(job, mono() + (job.backoff->not_before - wall()))) return;
-  // An earlier pool of this job must be seen gone before the next is asked for.
+  // An earlier pool of this job must be seen gone before the next is asked for, unless somebody
+  // else has it now.
   const auto pools = pools_by_job_.find(job.id);
   if (pools != pools_by_job_.end() && std::ranges::any_of(pools->second, [&](const Pool* pool) {
-        return pool->row.owner == job.id;
+        return pool->row.owner == job.id &&
+               (pool->row.serves.empty() || pool->row.serves == job.id);
       }))
     return;
   if (supply_for(cluster, job) == SupplyMode::kReservation && !may_claim(job, cluster)) return;
@@ -516,8 +518,14 @@ void Core::State::offer(Pool& pool) {
     };
     next = queue.queue.pick(settings_.full_rotation, offer);
   }
-  if (next != nullptr) {
-    Job& job = *next->job;
+  Job* chosen = next != nullptr ? next->job : nullptr;
+  // Nobody of this queue: perhaps somebody who waits elsewhere, and whose own queue is held up.
+  if (chosen == nullptr && settings_.move_waiting_jobs && queue.queue.size() == 0) {
+    chosen = find_elsewhere(queue, offer_of(pool, *cluster->second));
+    if (chosen != nullptr) move(*chosen, queue);
+  }
+  if (chosen != nullptr) {
+    Job& job = *chosen;
     acquire(job, takes_slot);
     bind(pool, job);
     return;

@@ -57,6 +57,8 @@ struct Settings {
   std::uint32_t disruptions_max = 3;
   // Queues are published at most so often.
   Duration publish_interval{2'000};
+  // A job that waits moves to another cluster that can serve it at once, while its own cannot.
+  bool move_waiting_jobs = true;
   // true: the actor served longest ago goes first; false: the first specification's rule.
   bool full_rotation = false;
 };

@@ -5,6 +5,7 @@
 // and sends what is missing; it may be called at any time and any number of times.
 //
 //   placement.cc   which cluster, which queue, who is next       (decisions 3 and 4)
+//   moves.cc       a waiting job that another cluster can serve at once
 //   pool_life.cc   create, follow, reuse or delete node pools     (decision 5)
 //   attempt.cc     one Kubernetes Job on a pool, until it is gone (decisions 6 and 8)
 //   late_create.cc lost creates of attempts that were given up
@@ -205,7 +206,8 @@ struct QueueRecord : Record {
   Queue queue;
   std::set<Job*, BySerial> holders;  // of the slot; at most one but for a start after a crash
   std::set<Job*, BySerial> turns;    // jobs whose turn is not durable
-  model::JobId resume;               // took the last turn before a restart; empty: looked at
+  std::set<QueueRecord*, BySerial>* siblings = nullptr;  // queues of the shape where jobs wait
+  model::JobId resume;  // took the last turn before a restart; empty: looked at
   std::uint64_t publish_version = 0;
   bool publish_wanted = false;
   MonoTime publish_not_before{};
@@ -221,7 +223,7 @@ struct OrphanWorkload {
 struct Gke : Record {
   explicit Gke(std::uint64_t serial_in) : Record(RecordKind::kGke, serial_in) {}
   model::GkeCluster key;
-  std::map<model::ClusterId, const ClusterRecord*> rows;
+  std::map<model::ClusterId, ClusterRecord*> rows;
   bool listed = false;       // at least one complete listing since the start
   bool told_listed = false;  // its queues know
   MonoTime listing_asked{};  // of the last complete one
@@ -256,8 +258,9 @@ struct ReservationRecord : Record {
   MonoTime asked{};            // of the last complete reading
   std::uint64_t read = 0;
   MonoTime read_not_before{};
-  std::set<Pool*, BySerial> pools;   // rows that name it
-  std::set<Job*, BySerial> waiters;  // jobs that need a fresh reading
+  std::set<Pool*, BySerial> pools;          // rows that name it
+  std::set<Job*, BySerial> waiters;         // jobs that need a fresh reading
+  std::set<QueueRecord*, BySerial> queues;  // free ones that would take a job if it has room
 };
 
 class Core::State {
@@ -334,12 +337,23 @@ class Core::State {
                                std::optional<model::SupplyMode> asked) const;
   Offer offer_of(const Pool& pool, const ClusterRecord& cluster) const;
   QueueRecord& queue_of(ClusterRecord& cluster, const ShapeFacts& shape);
+  QueueRecord& queue_by_key(const model::QueueKey& key, const ShapeFacts& shape);
+  void count_waiting(QueueRecord& queue);
   std::vector<QueueRecord*> queues_of(const model::ClusterId& id) const;
   void enter_queue(Job& job, QueueRecord& queue);
   void leave_queue(Job& job);
   void acquire(Job& job, bool with_slot);
   bool resume(QueueRecord& queue);
   void forget_turn(Job& job);
+
+  // moves.cc
+  Job* find_elsewhere(const QueueRecord& here, Offer offer);
+  void pull(QueueRecord& queue);
+  void move(Job& job, QueueRecord& queue);
+  bool has_room(QueueRecord& queue, const Job& job);
+  void invite(ClusterRecord& cluster);
+
+  // placement.cc, the slots
   void turn_is_durable(const model::TurnRow& row);
   void take_slot(Job& job, QueueRecord& queue);
   void release_slot(Job& job);
@@ -494,6 +508,7 @@ class Core::State {
   std::unordered_map<model::GkeCluster, std::unique_ptr<Gke>> gkes_;
   std::map<model::QueueKey, std::unique_ptr<QueueRecord>> queues_;
   std::map<model::Reservation, std::unique_ptr<ReservationRecord>> reservations_;
+  std::map<model::Shape, std::set<QueueRecord*, BySerial>> waiting_queues_;  // index, not empty
   std::set<Job*, BySerial> unplaced_;  // no cluster fits; tried on changes
   std::set<model::Actor> actors_;
   std::map<model::Shape, std::unique_ptr<ShapeFacts>> shapes_;

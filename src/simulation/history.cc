@@ -129,12 +129,8 @@ void History::schedule_people() {
     });
   for (std::uint32_t i = 0; i < plan_.cluster_status_changes; ++i)
     after(some_time(), [this] {
-      model::ClusterRow& row =
-          clusters_.at(plan_.clusters[people_.below(plan_.clusters.size())].id);
-      row.status = model::kAllClusterStatuses[people_.below(model::kAllClusterStatuses.size())];
-      row.version += 1;
-      note("cluster", row.name + " " + std::string(to_string(row.status)));
-      if (core_) feed(core::ClusterObserved{row});
+      const model::ClusterId id = plan_.clusters[people_.below(plan_.clusters.size())].id;
+      set_cluster(id, model::kAllClusterStatuses[people_.below(model::kAllClusterStatuses.size())]);
     });
   for (std::uint32_t i = 0; i < plan_.reservation_changes && !plan_.reservations.empty(); ++i)
     after(some_time(), [this] {
@@ -144,6 +140,14 @@ void History::schedule_people() {
       note("reservation", fmt::format("{} used by others: {}", reservation.id.name, used));
       world_.take_from_reservation(reservation.id, used);
     });
+}
+
+void History::set_cluster(const model::ClusterId& id, model::ClusterStatus status) {
+  model::ClusterRow& row = clusters_.at(id);
+  row.status = status;
+  row.version += 1;
+  note("cluster", row.name + " " + std::string(to_string(row.status)));
+  if (core_) feed(core::ClusterObserved{row});
 }
 
 void History::start_core() {

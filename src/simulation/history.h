@@ -45,6 +45,7 @@ class History {
   void after(Duration delay, std::function<void()> act);
   void crash();
   void abort(const model::JobId& id);
+  void set_cluster(const model::ClusterId& id, model::ClusterStatus status);
   void cut_watches(Duration gap);  // of all clusters; noticed and made good after `gap`
   // The next command of that kind gets no answer and arrives so much later.
   void delay_once(std::string_view kind, Duration delay) { delayed_ = {std::string(kind), delay}; }

@@ -23,6 +23,9 @@ constexpr std::size_t kCallsPerMinuteMax = 40;
 // The rows of Falcon's own state share their writes: up to 60 jobs' in one history.
 constexpr std::size_t kStateWritesPerMinuteMax = 160;
 
+// From one queue to another without a turn between: for what its cluster's status does, at most
+// four changes of it in a history.
+constexpr std::uint32_t kIdleMovesMax = 5;
 // Lost machines make a job run again so often at most.
 constexpr std::uint32_t kDisruptionsMax = 3;
 // From the decision to remove a row until it is written, a write or two unanswered on the way.
@@ -97,6 +100,12 @@ void Laws::job_written(const model::JobState& before, const JobRow& after) {
   if (to == JobStatus::kAborted)
     for (const auto& [uid, pod] : running_pods_)
       if (pod.job == after.id) violate(10, fmt::format("{} is Aborted and a pod runs", id));
+  const bool moved = !before.cluster.empty() && !after.state.cluster.empty() &&
+                     before.cluster != after.state.cluster;
+  if (after.state.reason != Reason::kWaiting)
+    idle_moves_.erase(after.id);
+  else if (moved && ++idle_moves_[after.id] > kIdleMovesMax)
+    violate(12, fmt::format("{} moves to and fro", id));
   if (model::is_terminal(to)) ++terminal_count_;
   if (after.state.attempts_over != before.attempts_over) runs_again(before, after);
   if (after.state.reason != Reason::kWaiting || after.state.cluster.empty())
@@ -112,6 +121,10 @@ void Laws::job_written(const model::JobState& before, const JobRow& after) {
   if (acquires(after) && !takes_idle_pool(after) && !was_unreadable_.contains(after.id)) {
     const model::QueueKey key{after.state.cluster, model::shape_of(after.spec)};
     std::set<model::JobId>& holders = acquiring_[key];
+    // One that has an idle pool by now, as the pool's own row says, needs no slot.
+    std::erase_if(holders, [&](const model::JobId& holder) {
+      return takes_idle_pool(database_->jobs().at(holder));
+    });
     if (!holders.empty())
       violate(4, fmt::format("{} and {} acquire in one queue", holders.begin()->value(), id));
     holders.insert(after.id);
@@ -169,9 +182,12 @@ void Laws::pool_written(const model::PoolRow& row) {
                            row.reservation.name));
 }
 
+void Laws::turn_taken(const model::TurnRow& row) {
+  waiting_since_.erase(row.job);  // its own row follows, perhaps in another cluster
+}
+
 void Laws::turn_written(const model::TurnRow& row) {
   const auto [at, inserted] = turns_.emplace(std::make_pair(row.queue, row.turn), row.actor);
-  waiting_since_.erase(row.job);  // its own row follows
   if (!inserted) {
     if (at->second != row.actor) violate(8, "a turn of a queue was given twice");
     return;

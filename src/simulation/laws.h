@@ -30,6 +30,7 @@ class Laws : public Database::Watcher {
   // Database::Watcher: laws 2, 3, 4, 8, 9, 10, 11 as far as rows show them.
   void job_written(const model::JobState& before, const model::JobRow& after) override;
   void pool_written(const model::PoolRow& row) override;
+  void turn_taken(const model::TurnRow& row) override;
   void turn_written(const model::TurnRow& row) override;
 
   // Every change of a cluster's Kubernetes objects, in order: laws 3, 5, 10.
@@ -93,6 +94,7 @@ class Laws : public Database::Watcher {
   };
   std::map<model::Uid, RunningPod> running_pods_;
   std::map<model::JobId, WallTime> waiting_since_;
+  std::map<model::JobId, std::uint32_t> idle_moves_;
   std::map<model::JobId, WallTime> runs_again_since_;
   std::map<model::JobId, std::set<model::Uid>> live_workloads_;
   std::map<model::NodeName, model::PoolName> node_pool_;

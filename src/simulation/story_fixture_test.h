@@ -56,7 +56,12 @@ class Story : public testing::Test {
     return plan_.jobs.back();
   }
 
-  History& begin() { return history_.emplace(plan_, &trace_); }
+  History& begin() {
+    trace_.clear();
+    trace_.str({});
+    lines_.clear();
+    return history_.emplace(plan_, &trace_);
+  }
 
   void tell() {
     const HistoryResult result = history_->run();
