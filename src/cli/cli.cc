@@ -60,7 +60,7 @@ void add_output(CLI::App& command, std::span<const OutputWord> known, Output& ou
   std::vector<std::string> words;
   for (const OutputWord& each : known) words.emplace_back(each.word);
   usage::add_choice(
-      command, "-o,--output", std::move(words),
+      command, "-o,--output", words,
       [known, &output](std::size_t place) { output = known[place].output; }, what);
 }
 

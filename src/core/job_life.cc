@@ -370,9 +370,11 @@ void Core::State::judge_limits(Job& job, Pool& pool) {
     const WorkloadLook* look = looked_since(pool, mono() - Duration(5'000));
     if (look == nullptr) return;
     const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(settings_.start_deadline);
-    job.verdict =
+    auto verdict =
         failed(Reason::kJobFailed,
                make_message(MessageCode::kStartTimeout, {std::to_string(minutes.count()), words}));
+    decide_what_follows(job, pool, *verdict);
+    job.verdict = std::move(verdict);
   } else {
     wake(job, mono() + (start_limit - wall()));
   }

@@ -120,13 +120,15 @@ void Core::State::observe(const JobObserved& event) {
     found = jobs_.emplace(event.row.id, nullptr).first;
     found->second = std::make_unique<Job>(next_serial_++, found->first);
     Job& job = *found->second;
-    job.waiting = Waiting{0,
-                          event.row.created_at,
-                          &found->first,
-                          intern(event.row.actor),
-                          event.row.spec.supply_mode,
-                          event.row.spec.timeout_seconds,
-                          &job};
+    Waiting& waiting = job.waiting;
+    waiting.priority = event.row.priority;
+    waiting.created_at = event.row.created_at;
+    waiting.senior_since = senior_since(event.row.created_at, event.row.priority);
+    waiting.id = &found->first;
+    waiting.actor = intern(event.row.actor);
+    waiting.supply = event.row.spec.supply_mode;
+    waiting.timeout_seconds = event.row.spec.timeout_seconds;
+    waiting.job = &job;
     job.grace_seconds = event.row.spec.termination_grace_seconds;
     job.max_retries =
         static_cast<std::uint32_t>(std::max<std::int64_t>(event.row.spec.max_retries, 0));

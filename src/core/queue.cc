@@ -28,7 +28,7 @@ void Queue::remove(const Waiting* job) {
     const auto next = lines_.lower_bound(line);
     if (next == lines_.end() || line_of(**next) != line) all_longer_than_.erase(line);
   }
-  if (heads_.erase(job) == 0) return;
+  if (!heads_.erase(job)) return;
   if (const Waiting* next = head_of(job->actor)) heads_.insert(next);
 }
 
@@ -40,28 +40,57 @@ const Waiting* Queue::head_of(const model::Actor* actor) const {
   return head;
 }
 
+bool Queue::Heads::erase(const Waiting* job) {
+  const auto level = levels_.find(job->priority);
+  if (level == levels_.end() || level->second.erase(job) == 0) return false;
+  if (level->second.empty()) levels_.erase(level);
+  return true;
+}
+
+const Waiting* Queue::Heads::first() const {
+  const Waiting* first = nullptr;
+  for (const auto& [priority, level] : levels_)
+    if (first == nullptr || MoreSenior{}(*level.begin(), first)) first = *level.begin();
+  return first;
+}
+
+const Waiting* Queue::Heads::first_but(const model::Actor* actor, std::int32_t priority) const {
+  const Waiting* first = nullptr;
+  for (const auto& [of_level, level] : levels_) {
+    if (of_level < priority) break;
+    auto head = level.begin();
+    if ((*head)->actor == actor) ++head;
+    if (head != level.end() && (first == nullptr || MoreSenior{}(*head, first))) first = *head;
+  }
+  return first;
+}
+
+void Queue::Heads::for_each_from(std::int32_t priority,
+                                 const std::function<void(const Waiting*)>& take) const {
+  for (const auto& [of_level, level] : levels_)
+    if (of_level >= priority) std::ranges::for_each(level, take);
+}
+
 const Waiting* Queue::choose(const Heads& heads, const Turns& turns, bool full_rotation) {
-  if (heads.empty()) return nullptr;
-  const Waiting* first = *heads.begin();
-  if (FALCON_MUTANT(kFairnessForgotten)) return first;
+  const Waiting* first = heads.first();
+  if (first == nullptr || FALCON_MUTANT(kFairnessForgotten)) return first;
   if (full_rotation) {
     const Waiting* best = nullptr;
     std::uint64_t best_turn = 0;
-    for (const Waiting* head : heads) {
-      if (head->priority_band != first->priority_band) break;
+    heads.for_each_from(first->priority, [&](const Waiting* head) {
       const auto found = turns.of.find(head->actor);
       const std::uint64_t turn = found == turns.of.end() ? 0 : found->second;
-      if (best == nullptr || turn < best_turn) {
-        best = head;
-        best_turn = turn;
-      }
-    }
+      const bool sooner =
+          best == nullptr || turn < best_turn || (turn == best_turn && MoreSenior{}(head, best));
+      if (!sooner) return;
+      best = head;
+      best_turn = turn;
+    });
     return best;
   }
   if (first->actor != turns.last_actor) return first;
-  const auto second = std::next(heads.begin());
-  if (second == heads.end() || (*second)->priority_band != first->priority_band) return first;
-  return *second;
+  const Waiting* other = heads.first_but(first->actor, first->priority);
+  return other == nullptr ? first : other;
 }
 
 const Waiting* Queue::pick(bool full_rotation) const {

@@ -2,8 +2,12 @@
 //
 // Pick rule (first specification, decision 4): of each actor the oldest waiting job; when more than
 // one actor waits, the actor served last in this queue is left out; of the rest the oldest. With
-// `full_rotation` the actor served longest ago goes first instead. Seniority is (priority band,
-// created_at, id), so two jobs of one instant have an order that never changes.
+// `full_rotation` the actor served longest ago goes first instead. Nobody steps back for a job of
+// lower priority.
+//
+// Seniority is (created_at - priority x kPriorityWeight, id): a higher priority goes first, and yet
+// nobody starves, since a job that waits longer than the difference is worth goes before it. Two
+// jobs of one instant have an order that never changes.
 //
 // Cost: add, remove and pick are logarithmic in what waits. What an offer cannot serve is passed
 // over a line at a time, a line being one actor's jobs of one supply mode, and a line that is known
@@ -32,8 +36,9 @@ struct Job;
 // What the queue needs to know of a waiting job. Owned by whoever adds it; stays put, and stays
 // what it is, while waiting.
 struct Waiting {
-  std::int32_t priority_band = 0;  // higher is served first; one band for now
+  std::int32_t priority = 0;  // higher goes first
   WallTime created_at{};
+  WallTime senior_since{};  // senior_since(created_at, priority)
   const model::JobId* id = nullptr;
   const model::Actor* actor = nullptr;      // interned: equal actors have equal pointers
   std::optional<model::SupplyMode> supply;  // as asked for; empty: the cluster's default
@@ -41,10 +46,16 @@ struct Waiting {
   Job* job = nullptr;  // its record; the queue never looks at it
 };
 
+// One point of priority weighs as much as so long a wait: 10 points are 50 minutes, 1,000 some
+// three days and a half.
+inline constexpr Duration kPriorityWeight{300'000};
+inline WallTime senior_since(WallTime created_at, std::int32_t priority) {
+  return created_at - kPriorityWeight * priority;
+}
+
 struct MoreSenior {
   bool operator()(const Waiting* a, const Waiting* b) const {
-    if (a->priority_band != b->priority_band) return a->priority_band > b->priority_band;
-    if (a->created_at != b->created_at) return a->created_at < b->created_at;
+    if (a->senior_since != b->senior_since) return a->senior_since < b->senior_since;
     return *a->id < *b->id;
   }
 };
@@ -84,7 +95,20 @@ class Queue {
   std::vector<const Waiting*> order(bool full_rotation) const;
 
  private:
-  using Heads = std::set<const Waiting*, MoreSenior>;
+  // The most senior job of each actor, by its priority; few priorities are in use at a time.
+  class Heads {
+   public:
+    void insert(const Waiting* job) { levels_[job->priority].insert(job); }
+    bool erase(const Waiting* job);
+    const Waiting* first() const;
+    // The most senior of those with that priority or a higher one, `actor` left out.
+    const Waiting* first_but(const model::Actor* actor, std::int32_t priority) const;
+    void for_each_from(std::int32_t priority,
+                       const std::function<void(const Waiting*)>& take) const;
+
+   private:
+    std::map<std::int32_t, std::set<const Waiting*, MoreSenior>, std::greater<>> levels_;
+  };
   struct Line {
     const model::Actor* actor;
     std::size_t supply;

@@ -15,11 +15,13 @@ class QueueTest : public ::testing::Test {
  protected:
   const Waiting* submit(const std::string& actor, const std::string& id, std::int64_t at_ms,
                         std::optional<model::SupplyMode> supply = {},
-                        std::int64_t timeout_seconds = 60) {
+                        std::int64_t timeout_seconds = 60, std::int32_t priority = 0) {
     const model::Actor* interned = &*actors_.emplace(actor).first;
     ids_.emplace_back(id);
     Waiting waiting;
     waiting.created_at = wall_time_from_unix_ms(at_ms);
+    waiting.priority = priority;
+    waiting.senior_since = senior_since(waiting.created_at, priority);
     waiting.id = &ids_.back();
     waiting.actor = interned;
     waiting.supply = supply;
@@ -65,6 +67,26 @@ TEST_F(QueueTest, OrdersJobsOfOneInstantById) {
   submit("ann", "y", 7);
   submit("bob", "x", 7);
   EXPECT_EQ(serve() + serve(), "xy");
+}
+
+TEST_F(QueueTest, AHigherPriorityGoesFirstAndNobodyStepsBackForALower) {
+  submit("ann", "a0", 0);
+  submit("bob", "b0", 1);
+  submit("ann", "urgent0", 2, {}, 60, 5);
+  submit("ann", "urgent1", 3, {}, 60, 5);
+  EXPECT_EQ(serve(), "urgent0");
+  EXPECT_EQ(serve(), "urgent1");  // though ann was served last
+  EXPECT_EQ(serve() + serve(), "b0a0");
+}
+
+TEST_F(QueueTest, APriorityIsWorthALimitedWait) {
+  const std::int64_t worth = 3 * kPriorityWeight.count();
+  submit("ann", "old", 0);
+  submit("bob", "later", worth + 1, {}, 60, 3);
+  EXPECT_EQ(serve() + serve(), "oldlater");
+  submit("ann", "old", 0);
+  submit("bob", "soon", worth - 1, {}, 60, 3);
+  EXPECT_EQ(serve() + serve(), "soonold");
 }
 
 TEST_F(QueueTest, RemembersTheLastTurnAcrossARestart) {
@@ -164,8 +186,9 @@ TEST_F(QueueTest, ShowsTheOrderInWhichItWillServe) {
     for (std::uint64_t i = 0; i < job_count; ++i) {
       const auto actor = random.below(actor_count);
       const auto at = static_cast<std::int64_t>(random.below(20));
+      const auto priority = static_cast<std::int32_t>(random.below(3));
       submit(std::string(1, static_cast<char>('a' + actor)),
-             std::to_string(round) + "-" + std::to_string(i), at);
+             std::to_string(round) + "-" + std::to_string(i), at, {}, 60, priority);
     }
     std::string shown;
     for (const Waiting* job : queue_.order(false)) shown += job->id->value() + " ";

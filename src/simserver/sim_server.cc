@@ -91,7 +91,8 @@ Result<std::unique_ptr<SimServer>> SimServer::start(const CloudSetup& setup, std
   server->cloud_->set_endpoints(endpoints);
   SimCloud* cloud_face = server->cloud_.get();
   auto google = std::make_unique<http::Server>(
-      settings_with(port, nullptr), [cloud_face](http::ServerRequest request, http::Reply reply) {
+      settings_with(port, nullptr),
+      [cloud_face](http::ServerRequest request, const http::Reply& reply) {
         if (comes_from_a_web_page(request))
           return reply.send({.status = 403, .body = "{\"error\":\"not for web pages\"}"});
         reply.send(response_of(cloud_face->google(call_of(std::move(request)))));
@@ -134,7 +135,7 @@ Result<std::string> SimServer::open_kubernetes(const model::GkeCluster& cluster,
   SimCloud* cloud = cloud_.get();
   auto server = std::make_unique<http::Server>(
       settings_with(0, &certificate),
-      [cloud, cluster](http::ServerRequest request, http::Reply reply) {
+      [cloud, cluster](http::ServerRequest request, const http::Reply& reply) {
         const auto begin = [&reply] {
           const auto stream = reply.stream({});
           return LineSink{[stream](std::string lines) { return stream->send(std::move(lines)); },

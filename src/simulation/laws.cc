@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/queue.h"
 #include "model/names.h"
 #include "model/tpu.h"
 #include "simulation/cloud_views.h"
@@ -206,13 +207,24 @@ void Laws::turn_written(const model::TurnRow& row) {
   if (served != database_->jobs().end() && served->second.aborting_at) return;
   const auto waiting = waiting_.find(row.queue);
   if (waiting == waiting_.end()) return;
+  // Each other actor stands in the queue with its most senior job.
+  std::map<model::Actor, std::pair<WallTime, model::JobId>> heads;
   for (const model::JobId& id : waiting->second) {
+    const JobRow& job = database_->jobs().at(id);
     const auto since = waiting_since_.find(id);
-    if (database_->jobs().at(id).actor != row.actor && since != waiting_since_.end() &&
-        since->second < row.at && row_was_known(id, row.at) && !being_cleared(id))
-      violate(8, fmt::format("{} was served twice running while {} waits", row.actor.value(),
-                             id.value()));
+    if (job.actor == row.actor || since == waiting_since_.end() || since->second >= row.at ||
+        !row_was_known(id, row.at) || being_cleared(id))
+      continue;
+    const std::pair<WallTime, model::JobId> place{core::senior_since(job.created_at, job.priority),
+                                                  id};
+    const auto [head, first] = heads.try_emplace(job.actor, place);
+    if (!first) head->second = std::min(head->second, place);
   }
+  for (const auto& [actor, head] : heads)
+    if (served == database_->jobs().end() ||
+        database_->jobs().at(head.second).priority >= served->second.priority)
+      violate(8, fmt::format("{} was served twice running while {} waits", row.actor.value(),
+                             head.second.value()));
 }
 
 // As Falcon's own rows say it: its last attempt has not been cleared away, so it cannot be next.

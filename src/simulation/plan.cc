@@ -96,6 +96,7 @@ void draw_jobs(HistoryPlan& plan, Random& random) {
     shapes.push_back(kShapes[random.below(std::size(kShapes))]);
   const auto actor_count = 1 + random.below(5);
   const bool few = random.happens({1, 2});
+  const bool priorities = random.happens({1, 4});
   const auto job_count = 1 + random.below(few ? 20 : 60);
   const auto spread = seconds_between(random, 60, 7'200);
   for (std::uint64_t i = 0; i < job_count; ++i) {
@@ -114,6 +115,7 @@ void draw_jobs(HistoryPlan& plan, Random& random) {
     if (supply == 1) job.row.spec.supply_mode = model::SupplyMode::kFlexStart;
     if (supply == 2) job.row.spec.supply_mode = model::SupplyMode::kReservation;
     draw_program(job, random);
+    if (priorities) job.row.priority = static_cast<std::int32_t>(random.below(4)) * 4 - 4;
     if (random.happens({1, 3})) {
       job.row.spec.max_retries = static_cast<std::int64_t>(random.below(4));
       job.heals_at_attempt = static_cast<std::uint32_t>(random.below(5));

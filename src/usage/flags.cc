@@ -91,7 +91,7 @@ std::string no_number(const CLI::App& command, const std::string& words) {
 }  // namespace
 
 CLI::Option* add_number(CLI::App& app, const std::string& names, std::int64_t low,
-                        std::int64_t high, std::function<void(std::int64_t)> take,
+                        std::int64_t high, const std::function<void(std::int64_t)>& take,
                         const std::string& what) {
   const std::string name = names.substr(names.find("--"));
   return app.add_option_function<std::string>(
@@ -110,8 +110,9 @@ CLI::Option* add_number(CLI::App& app, const std::string& names, std::int64_t lo
       what);
 }
 
-CLI::Option* add_choice(CLI::App& app, const std::string& names, std::vector<std::string> words,
-                        std::function<void(std::size_t)> take, const std::string& what) {
+CLI::Option* add_choice(CLI::App& app, const std::string& names,
+                        const std::vector<std::string>& words,
+                        const std::function<void(std::size_t)>& take, const std::string& what) {
   const std::string name = names.substr(names.find("--"));
   return app.add_option_function<std::string>(
       names,

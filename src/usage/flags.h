@@ -14,12 +14,13 @@ namespace falcon::usage {
 
 // A whole number in [low, high]; both are named when it is none.
 CLI::Option* add_number(CLI::App& app, const std::string& names, std::int64_t low,
-                        std::int64_t high, std::function<void(std::int64_t)> take,
+                        std::int64_t high, const std::function<void(std::int64_t)>& take,
                         const std::string& what);
 
 // One of `words`, whose place in the list is taken.
-CLI::Option* add_choice(CLI::App& app, const std::string& names, std::vector<std::string> words,
-                        std::function<void(std::size_t)> take, const std::string& what);
+CLI::Option* add_choice(CLI::App& app, const std::string& names,
+                        const std::vector<std::string>& words,
+                        const std::function<void(std::size_t)>& take, const std::string& what);
 
 // Why `error` came out of parsing `args` with `app`: one line without the command's name and end.
 std::string complaint(const CLI::App& app, const CLI::ParseError& error,
