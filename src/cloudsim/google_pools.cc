@@ -194,16 +194,20 @@ Duration Google::make_nodes(Pool& pool) {
   body.chips = pool.plan.chips_per_host;
   if (run) body.usable_until = context_.now() + *run;
   Duration last{0};
+  const Duration late =
+      context_.faults.strikes(Fault::kSlowReady, &pool.cluster->setup.gke, request.machine_type)
+          ? context_.draw(settings.slow_ready)
+          : Duration(0);
   for (std::uint32_t i = 0; i < number; ++i) {
     const Duration at = context_.draw(settings.node_register);
     last = std::max(last, at);
     const model::NodeName name(
         fmt::format("gke-{}-{}-{}", pool.cluster->setup.gke.name.substr(0, 16),
                     request.name.value().substr(0, 16), base36(context_.next_serial())));
-    later(pool, at, [this, name, body](Pool& due) {
+    later(pool, at, [this, name, body, late](Pool& due) {
       due.nodes.push_back(name);
       due.cluster->kube->add_node(name, body, due.labels);
-      later(due, context_.draw(context_.settings.node_ready),
+      later(due, late + context_.draw(context_.settings.node_ready),
             [name](Pool& ready) { ready.cluster->kube->set_ready(name); });
     });
   }

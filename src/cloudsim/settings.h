@@ -43,6 +43,7 @@ enum class Fault : std::uint8_t {
   kKubernetesThrottled,   // this call to Kubernetes is answered with 429
   kImagePull,             // this pod's image cannot be pulled, for ever
   kSlowImage,             // this pod's image takes slow_image more
+  kSlowReady,             // this pool is RUNNING, and its nodes are not Ready for slow_ready
 };
 inline constexpr std::array kAllFaults{Fault::kStockOut,
                                        Fault::kSlowPool,
@@ -59,7 +60,8 @@ inline constexpr std::array kAllFaults{Fault::kStockOut,
                                        Fault::kKubernetesDown,
                                        Fault::kKubernetesThrottled,
                                        Fault::kImagePull,
-                                       Fault::kSlowImage};
+                                       Fault::kSlowImage,
+                                       Fault::kSlowReady};
 
 constexpr std::string_view to_string(Fault fault) {
   switch (fault) {
@@ -95,6 +97,8 @@ constexpr std::string_view to_string(Fault fault) {
       return "image-pull";
     case Fault::kSlowImage:
       return "slow-image";
+    case Fault::kSlowReady:
+      return "slow-ready";
   }
   std::abort();
 }
@@ -135,6 +139,7 @@ struct WorldSettings {
   Delay bind{10ms, 1s};                // the scheduler's
   Delay image_pull{1s, 20s};           // bound -> the program has started
   Delay slow_image{600s, 1500s};       // what kSlowImage adds
+  Delay slow_ready{600s, 7'200s};      // what kSlowReady adds
   Delay collect{100ms, 2s};            // owner deleted -> dependents deleted
   Delay kubelet{10ms, 1s};             // the kubelet's reaction to a deletion
   Delay pod_gc{20s, 60s};              // node object gone -> its pods are removed

@@ -38,8 +38,8 @@ WorldSettings sped_up(WorldSettings settings, double factor) {
         &settings.slow_pool,         &settings.drain,           &settings.delete_pool,
         &settings.cluster_operation, &settings.scale_up,        &settings.scale_down,
         &settings.node_removed,      &settings.job_sync,        &settings.bind,
-        &settings.image_pull,        &settings.slow_image,      &settings.collect,
-        &settings.kubelet,           &settings.pod_gc}) {
+        &settings.image_pull,        &settings.slow_image,      &settings.slow_ready,
+        &settings.collect,           &settings.kubelet,         &settings.pod_gc}) {
     shorten(delay->min);
     shorten(delay->max);
   }

@@ -20,9 +20,9 @@ std::string Core::State::check_indexes() const {
     const auto found = waiting.find(queue.get());
     const std::size_t counted = found == waiting.end() ? 0 : found->second;
     if (queue->queue.size() != counted) return "a queue's size is not the number of its jobs";
-    const bool free_slot = queue->holders.empty() && queue->cluster != nullptr && ready() &&
-                           queue->cluster->row.status == model::ClusterStatus::kActive &&
-                           queue->cluster->gke->listed;
+    const bool free_slot =
+        queue->holders.empty() && queue->cluster != nullptr && ready() && queue->held_for.empty() &&
+        queue->cluster->row.status == model::ClusterStatus::kActive && queue->cluster->gke->listed;
     if (free_slot)
       if (const Waiting* next = queue->queue.pick(settings_.full_rotation)) {
         const Job& job = *next->job;

@@ -140,6 +140,15 @@ void Core::State::describe_waiting(Job& job, JobState& want) {
   }
   want.cluster = job.queue->key.cluster;
   want.message = make_message(MessageCode::kQueued);
+  if (!job.gave_way.empty() && !job.queue->held_for.empty()) {
+    const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(settings_.give_way_after);
+    const WallTime retry_at = wall() + (job.queue->held_until - mono());
+    want.message = make_message(
+        MessageCode::kGaveWay,
+        {model::pool_name(settings_.installation, job.id, job.state.provision).value(),
+         std::to_string(minutes.count()), job.queue->held_for.value(), to_rfc3339(retry_at)});
+    if (job.state.message.code == MessageCode::kGaveWay) want.message = job.state.message;
+  }
 }
 
 void Core::State::describe_acquiring(Job& job, JobState& want) {

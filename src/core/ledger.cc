@@ -83,6 +83,9 @@ void Core::State::read_reservation(ReservationRecord& reservation) {
           close_claims(read);
         }
         for (Job* job : read.waiters) mark(job);
+        if (!read.waiters.empty())
+          for (Pool* pool : read.pools)
+            if (pool->running_since) mark(pool);
         for (QueueRecord* queue : std::exchange(read.queues, {})) mark(queue);
         mark(&read);
       });

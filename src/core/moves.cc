@@ -18,9 +18,9 @@ Job* Core::State::find_elsewhere(const QueueRecord& here, Offer offer) {
   };
   const Waiting* best = nullptr;
   for (QueueRecord* other : *here.siblings) {
-    const bool serves_soon = other->cluster != nullptr && other->holders.empty() &&
-                             other->cluster->row.status == model::ClusterStatus::kActive &&
-                             other->cluster->gke->in_sync;
+    const bool serves_soon =
+        other->cluster != nullptr && other->holders.empty() && other->held_until <= mono() &&
+        other->cluster->row.status == model::ClusterStatus::kActive && other->cluster->gke->in_sync;
     if (other == &here || serves_soon) continue;
     const Waiting* next = other->queue.pick(settings_.full_rotation, offer);
     if (next != nullptr && (best == nullptr || MoreSenior{}(next, best))) best = next;
@@ -37,7 +37,10 @@ void Core::State::pull(QueueRecord& queue) {
     return;
   Offer offer;
   offer.admits = [this, &queue](const Waiting& waiting) { return has_room(queue, *waiting.job); };
-  if (Job* job = find_elsewhere(queue, offer)) move(*job, queue);
+  Job* job = find_elsewhere(queue, offer);
+  if (job == nullptr) return;
+  move(*job, queue);
+  acquire(*job, /*with_slot=*/true);
 }
 
 void Core::State::move(Job& job, QueueRecord& queue) {

@@ -168,6 +168,7 @@ void Core::State::acquire(Job& job, bool with_slot) {
   count_waiting(queue);
   job.acquiring = true;
   if (with_slot) take_slot(job, queue);
+  job.turn_before = queue.queue.last_turn_of(job.waiting.actor);
   job.turn = queue.queue.served(job.waiting.actor);
   job.turn_pending = true;
   queue.turns.insert(&job);
@@ -219,6 +220,7 @@ void Core::State::release_slot(Job& job) {
   mark(job.slot);
   mark(job.queue);
   job.slot = nullptr;
+  end_holds_for(job);
   want_reading(job, nullptr);
 }
 
@@ -250,7 +252,7 @@ void Core::State::forget_turn(Job& job) {
 
 void Core::State::reconcile_queue(QueueRecord& queue) {
   publish(queue);
-  if (queue.cluster == nullptr || !queue.holders.empty()) return;
+  if (queue.cluster == nullptr || !queue.holders.empty() || held(queue)) return;
   if (queue.queue.size() == 0) {
     pull(queue);
     return;

@@ -353,6 +353,7 @@ void Core::State::step_accepted(Pool& pool) {
     mark(&pool);
     return;
   }
+  if (running && give_way(pool)) return;
   if (running && flex && !pool.attempt && pool.seen->status != PoolStatus::kRunningWithError) {
     dispatch(pool);  // the pending pods are the request for machines
     return;

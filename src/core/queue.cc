@@ -136,6 +136,17 @@ std::uint64_t Queue::last_turn_of(const model::Actor* actor) const {
   return found == turns_.of.end() ? 0 : found->second;
 }
 
+void Queue::give_back(const model::Actor* actor, std::uint64_t before) {
+  turns_.of[actor] = before;
+  std::uint64_t last = 0;
+  turns_.last_actor = nullptr;
+  for (const auto& [each, turn] : turns_.of) {
+    if (turn <= last) continue;
+    last = turn;
+    turns_.last_actor = each;
+  }
+}
+
 bool Queue::recall(const model::Actor* actor, std::uint64_t turn) {
   turns_.of[actor] = turn;
   if (turn <= turns_.last) return false;

@@ -88,6 +88,9 @@ class Queue {
   // Records that the actor was served; gives the number of that turn.
   std::uint64_t served(const model::Actor* actor);
   std::uint64_t last_turn_of(const model::Actor* actor) const;  // 0: never served
+  // The actor's turn of that number was for nothing: its last one is the one before again. The
+  // number is not used a second time.
+  void give_back(const model::Actor* actor, std::uint64_t before);
   // As remembered from before a restart; true when it is the last turn of all so far.
   bool recall(const model::Actor* actor, std::uint64_t turn);
 

@@ -46,6 +46,12 @@ struct Settings {
   std::uint32_t delete_failures_alarm = 10;  // from then on cleanup=failed, still retried
   // A pool of ours that no row explains is removed when it was seen in listings for so long.
   Duration orphan_grace{300'000};
+  // A pool that is RUNNING without all its nodes is kept so long, then given up for a job of
+  // another shape that waits for its machines; that job's turn lasts so long, and no job gives way
+  // more often than twice in an hour.
+  Duration give_way_after{900'000};
+  Duration give_way_for{1'800'000};
+  std::uint32_t give_ways_an_hour = 2;
   // A kept pool that its job has not taken by then is deleted.
   Duration keep_limit{600'000};
   // Pods that outlive their grace by this much are ended with their pool.

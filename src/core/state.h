@@ -5,6 +5,7 @@
 // and sends what is missing; it may be called at any time and any number of times.
 //
 //   placement.cc   which cluster, which queue, who is next       (decisions 3 and 4)
+//   give_way.cc    a pool without machines, given up for another shape (C4)
 //   moves.cc       a waiting job that another cluster can serve at once
 //   pool_life.cc   create, follow, reuse or delete node pools     (decision 5)
 //   attempt.cc     one Kubernetes Job on a pool, until it is gone (decisions 6 and 8)
@@ -126,6 +127,8 @@ struct Job : Record {
   bool no_pod_runs = false;                    // proven, after an attempt
   std::vector<LateCreate> late_creates;        // of earlier attempts; the next one waits for them
   std::uint64_t turn = 0;                      // the last that it took in its queue; 0: none
+  std::optional<std::uint64_t> turn_before;    // its actor's one before that; empty: not known
+  std::vector<MonoTime> gave_way;              // in the last hour
   WallTime turn_at{};
   bool turn_pending = false;  // that turn is not durable yet: the row comes after it
 };
@@ -184,7 +187,8 @@ struct Pool : Record {
   std::map<model::NodeName, NodeView> nodes;
   std::uint32_t nodes_ready = 0;  // index over nodes
   std::optional<MonoTime> all_ready_since;
-  bool claim_closed = false;  // a reading asked after all nodes were Ready counts it
+  std::optional<MonoTime> running_since;  // RUNNING in a listing, without all its nodes
+  bool claim_closed = false;              // a reading asked after all nodes were Ready counts it
 
   std::uint64_t remove = 0;  // DeletePool under way
   Retry remove_retry;
@@ -207,7 +211,9 @@ struct QueueRecord : Record {
   std::set<Job*, BySerial> holders;  // of the slot; at most one but for a start after a crash
   std::set<Job*, BySerial> turns;    // jobs whose turn is not durable
   std::set<QueueRecord*, BySerial>* siblings = nullptr;  // queues of the shape where jobs wait
-  model::JobId resume;  // took the last turn before a restart; empty: looked at
+  model::JobId held_for;                                 // gave way to that job; empty: to nobody
+  MonoTime held_until{};  // picks nobody until then, or until that job runs or ends
+  model::JobId resume;    // took the last turn before a restart; empty: looked at
   std::uint64_t publish_version = 0;
   bool publish_wanted = false;
   MonoTime publish_not_before{};
@@ -345,6 +351,14 @@ class Core::State {
   void acquire(Job& job, bool with_slot);
   bool resume(QueueRecord& queue);
   void forget_turn(Job& job);
+
+  // give_way.cc
+  bool give_way(Pool& pool);
+  Job* held_up_by(const Pool& pool, const ReservationRecord& reservation);
+  void hold(QueueRecord& queue, const Job& other);
+  bool held(QueueRecord& queue);
+  void end_holds_for(const Job& other);
+  void give_turn_back(Job& job);
 
   // moves.cc
   Job* find_elsewhere(const QueueRecord& here, Offer offer);
@@ -509,6 +523,7 @@ class Core::State {
   std::map<model::QueueKey, std::unique_ptr<QueueRecord>> queues_;
   std::map<model::Reservation, std::unique_ptr<ReservationRecord>> reservations_;
   std::map<model::Shape, std::set<QueueRecord*, BySerial>> waiting_queues_;  // index, not empty
+  std::set<QueueRecord*, BySerial> held_queues_;
   std::set<Job*, BySerial> unplaced_;  // no cluster fits; tried on changes
   std::set<model::Actor> actors_;
   std::map<model::Shape, std::unique_ptr<ShapeFacts>> shapes_;

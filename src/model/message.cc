@@ -28,6 +28,7 @@ const std::array kCodes{
     CodeRow{MessageCode::kReservationUnknown, "ReservationUnknown", {"reservation", "words"}},
     CodeRow{MessageCode::kOutOfCapacity, "OutOfCapacity", {"words", "retry_at"}},
     CodeRow{MessageCode::kCloudBusy, "CloudBusy", {"cluster", "words"}},
+    CodeRow{MessageCode::kGaveWay, "GaveWay", {"pool", "minutes", "job", "retry_at"}},
     CodeRow{MessageCode::kWaitingForNodes,
             "WaitingForNodes",
             {"pool", "registered", "expected", "ready"}},

@@ -24,6 +24,7 @@ enum class MessageCode : std::uint8_t {
   kReservationUnknown,  // reservation, words
   kOutOfCapacity,       // words, retry_at
   kCloudBusy,           // cluster, words
+  kGaveWay,             // pool, minutes, job, retry_at
   kWaitingForNodes,     // pool, registered, expected, ready
   kDispatching,         //
   kPodsStarting,        // started, expected, words

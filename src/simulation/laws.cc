@@ -187,7 +187,22 @@ void Laws::turn_taken(const model::TurnRow& row) {
   waiting_since_.erase(row.job);  // its own row follows, perhaps in another cluster
 }
 
+// A job that gave way had its turn for nothing: its actor's last one is an earlier one again.
+bool Laws::turn_given_back(const model::TurnRow& row) {
+  const auto given_back = [&](const auto& entry) {
+    return entry.first.first == row.queue && entry.second == row.actor &&
+           entry.first.second > row.turn;
+  };
+  if (std::erase_if(turns_, given_back) == 0) return false;
+  auto& last = last_turn_[row.queue];
+  last = {};
+  for (const auto& [key, actor] : turns_)
+    if (key.first == row.queue && key.second > last.first) last = {key.second, actor};
+  return true;
+}
+
 void Laws::turn_written(const model::TurnRow& row) {
+  if (turn_given_back(row)) return;
   const auto [at, inserted] = turns_.emplace(std::make_pair(row.queue, row.turn), row.actor);
   if (!inserted) {
     if (at->second != row.actor) violate(8, "a turn of a queue was given twice");

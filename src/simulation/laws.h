@@ -75,6 +75,7 @@ class Laws : public Database::Watcher {
   void pod_ended(const model::Uid& uid);
   void node_gone(const model::NodeName& node);
   bool takes_idle_pool(const model::JobRow& row) const;
+  bool turn_given_back(const model::TurnRow& row);
   bool being_cleared(const model::JobId& id) const;
   void pool_call_sent(const core::Command& command);
   void pool_call_answered(const core::CommandDone& done);

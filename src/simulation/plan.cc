@@ -143,7 +143,7 @@ void draw_faults(HistoryPlan& plan, Random& random) {
        {Fault::kSlowPool, Fault::kPartialNodes, Fault::kPoolError, Fault::kPoolRunningWithError,
         Fault::kQuota, Fault::kCreateNotFound, Fault::kBusyWhenTaken, Fault::kDeleteFails,
         Fault::kClusterBusy, Fault::kThrottled, Fault::kUnavailable, Fault::kKubernetesThrottled,
-        Fault::kSlowImage, Fault::kStockOut, Fault::kImagePull}) {
+        Fault::kSlowImage, Fault::kStockOut, Fault::kImagePull, Fault::kSlowReady}) {
     Chance chance = maybe(random, 40);
     if (chance.numerator > 0 && fault == Fault::kQuota) chance.denominator *= 4;
     if (random.happens({1, 2})) chance = {};

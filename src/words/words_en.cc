@@ -30,6 +30,9 @@ std::string_view message_en(MessageCode code) {
       return "The cloud has no capacity now, trying again at {retry_at}[: {words}]";
     case MessageCode::kCloudBusy:
       return "Cluster {cluster} is busy, trying again[: {words}]";
+    case MessageCode::kGaveWay:
+      return "Node pool {pool} had not all its machines after {minutes} min and made room for job "
+             "{job}, trying again by {retry_at}";
     case MessageCode::kWaitingForNodes:
       return "node pool {pool} control-plane RUNNING but {registered}/{expected} expected node(s) "
              "registered (Ready={ready})...";

@@ -30,6 +30,9 @@ std::string_view message_zh(MessageCode code) {
       return "云端暂无容量,将于 {retry_at} 重试[: {words}]";
     case MessageCode::kCloudBusy:
       return "集群 {cluster} 正忙,稍后重试[: {words}]";
+    case MessageCode::kGaveWay:
+      return "node pool {pool} 在 {minutes} 分钟后机器仍不齐,已让位给任务 {job},最迟 {retry_at} "
+             "重试";
     case MessageCode::kWaitingForNodes:
       return "node pool {pool} control-plane RUNNING but {registered}/{expected} expected node(s) "
              "registered (Ready={ready})...";
