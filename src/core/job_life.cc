@@ -364,29 +364,46 @@ void Core::State::judge_limits(Job& job, Pool& pool) {
     return;
   }
   wake(job, mono() + (limit - wall()));
-  if (job.state.status == JobStatus::kRunning) return;
+  judge_start(job, pool);
+}
+
+// Pods that have not started in time, as far as complete lists show them: a controller that was
+// away knows nothing of pods that run.
+void Core::State::judge_start(Job& job, Pool& pool) {
+  if (job.state.status == JobStatus::kRunning || !pool.gke->in_sync) return;
+  const Attempt& attempt = *pool.attempt;
   std::string words;
   bool hopeless = false;
+  std::uint32_t started = 0;
   for (const auto& [name, pod] : pods_of(pool)) {
-    if (pod.phase != PodView::Phase::kPending) continue;
+    if (pod.phase != PodView::Phase::kPending) {
+      ++started;
+      continue;
+    }
     if (!pod.waiting.empty()) words = pod.waiting;
     hopeless = hopeless || pod.can_never_start;
   }
-  const WallTime start_limit = *attempt.row.dispatched_at + settings_.start_deadline;
   if (hopeless) {
     job.verdict = failed(Reason::kJobFailed, make_message(MessageCode::kJobFailed, {words}));
-  } else if (wall() >= start_limit) {
-    const WorkloadLook* look = looked_since(pool, mono() - Duration(5'000));
-    if (look == nullptr) return;
-    const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(settings_.start_deadline);
-    auto verdict =
-        failed(Reason::kJobFailed,
-               make_message(MessageCode::kStartTimeout, {std::to_string(minutes.count()), words}));
-    decide_what_follows(job, pool, *verdict);
-    job.verdict = std::move(verdict);
-  } else {
-    wake(job, mono() + (start_limit - wall()));
+    return;
   }
+  if (started >= pool.shape->slice.hosts) return;  // its row is about to say Running
+  const WallTime start_limit = *attempt.row.dispatched_at + settings_.start_deadline;
+  if (wall() < start_limit) {
+    wake(job, mono() + (start_limit - wall()));
+    return;
+  }
+  const WorkloadLook* look = looked_since(pool, mono() - Duration(5'000));
+  if (look == nullptr) return;
+  if (look->workload && look->workload->verdict != WorkloadView::Verdict::kNone) {
+    if (!ended_by_deletion(*look->workload)) judge_workload(job, pool, *look->workload);
+    return;
+  }
+  const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(settings_.start_deadline);
+  auto verdict = failed(Reason::kJobFailed, make_message(MessageCode::kStartTimeout,
+                                                         {std::to_string(minutes.count()), words}));
+  decide_what_follows(job, pool, *verdict);
+  job.verdict = std::move(verdict);
 }
 
 void Core::State::apply_verdict(const Job& job, JobState& want) const {

@@ -448,6 +448,7 @@ class Core::State {
   void judge_workload(Job& job, Pool& pool, const WorkloadView& workload);
   bool ended_by_deletion(const WorkloadView& workload) const;
   void judge_limits(Job& job, Pool& pool);
+  void judge_start(Job& job, Pool& pool);
   void apply_verdict(const Job& job, model::JobState& want) const;
 
   // retry.cc

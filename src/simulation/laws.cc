@@ -226,20 +226,22 @@ void Laws::turn_written(const model::TurnRow& row) {
   std::map<model::Actor, std::pair<WallTime, model::JobId>> heads;
   for (const model::JobId& id : waiting->second) {
     const JobRow& job = database_->jobs().at(id);
-    const auto since = waiting_since_.find(id);
-    if (job.actor == row.actor || since == waiting_since_.end() || since->second >= row.at ||
-        !row_was_known(id, row.at) || being_cleared(id))
-      continue;
+    if (job.actor == row.actor) continue;
     const std::pair<WallTime, model::JobId> place{core::senior_since(job.created_at, job.priority),
                                                   id};
     const auto [head, first] = heads.try_emplace(job.actor, place);
     if (!first) head->second = std::min(head->second, place);
   }
-  for (const auto& [actor, head] : heads)
-    if (served == database_->jobs().end() ||
-        database_->jobs().at(head.second).priority >= served->second.priority)
+  for (const auto& [actor, head] : heads) {
+    const model::JobId& id = head.second;
+    const auto since = waiting_since_.find(id);
+    const bool waited = since != waiting_since_.end() && since->second < row.at &&
+                        row_was_known(id, row.at) && !being_cleared(id);
+    if (waited && (served == database_->jobs().end() ||
+                   database_->jobs().at(id).priority >= served->second.priority))
       violate(8, fmt::format("{} was served twice running while {} waits", row.actor.value(),
-                             head.second.value()));
+                             id.value()));
+  }
 }
 
 // As Falcon's own rows say it: its last attempt has not been cleared away, so it cannot be next.
