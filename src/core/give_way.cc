@@ -32,6 +32,7 @@ bool Core::State::give_way(Pool& pool) {
   pool.row.last_error = "given up for job " + other->id.value();
   condemn(pool);
   requeue(job);
+  job.waits_again = true;
   return true;
 }
 

@@ -41,6 +41,7 @@ void Core::State::reconcile_job(Job& job) {
   const bool went_back = !job.acquiring && job.state.reason == Reason::kWaiting && job.write == 0;
   const bool over = job.pool != nullptr && attempt_over(*job.pool);
   if (runs || went_back || over) release_slot(job);
+  if (went_back) job.waits_again = false;
   want_ = job.state;
   reach_wanted_state(job, want_);
   propose(job, want_);
@@ -87,7 +88,7 @@ void Core::State::reach_wanted_state(Job& job, JobState& want) {
   if (over) return;  // its row says why it runs again, until the last attempt is cleared away
   if (!job.acquiring && job.pool == nullptr) {
     // A row that says it was acquiring when nobody remembers a pool: it goes on where it was.
-    if (job.queue == nullptr && row_holds_slot(job)) {
+    if (job.queue == nullptr && !job.waits_again && row_holds_slot(job)) {
       const auto cluster = clusters_.find(job.state.cluster);
       if (cluster != clusters_.end() && offers(*cluster->second, job)) {
         job.queue = &queue_of(*cluster->second, *job.shape);

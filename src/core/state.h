@@ -119,6 +119,7 @@ struct Job : Record {
 
   QueueRecord* queue = nullptr;                // where it waits or acquires
   bool acquiring = false;                      // picked; no longer waiting
+  bool waits_again = false;                    // gave way, and its row does not say so yet
   QueueRecord* slot = nullptr;                 // whose slot it holds; given up when its row says so
   Pool* pool = nullptr;                        // the pool that serves it
   ReservationRecord* reads = nullptr;          // it waits for a fresh reading of this one

@@ -68,8 +68,11 @@ Result<std::monostate> Database::write(const core::WriteState& write) {
     }
   }
   // One transaction: it is judged when all of it is there.
-  for (const core::StateChange& change : write.changes)
+  for (const core::StateChange& change : write.changes) {
     if (const auto* turn = std::get_if<core::PutTurn>(&change)) watcher_->turn_taken(turn->row);
+    if (const auto* attempt = std::get_if<core::PutAttempt>(&change))
+      watcher_->attempt_written(attempt->row);
+  }
   for (const core::StateChange& change : write.changes) {
     if (const auto* pool = std::get_if<core::PutPool>(&change)) watcher_->pool_written(pool->row);
     if (const auto* turn = std::get_if<core::PutTurn>(&change)) watcher_->turn_written(turn->row);

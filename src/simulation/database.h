@@ -25,6 +25,7 @@ class Database {
     virtual ~Watcher() = default;
     virtual void job_written(const model::JobState& before, const model::JobRow& after) = 0;
     virtual void pool_written(const model::PoolRow& row) = 0;
+    virtual void attempt_written(const model::AttemptRow& row) = 0;
     virtual void turn_taken(const model::TurnRow& row) = 0;  // all of a write, before the others
     virtual void turn_written(const model::TurnRow& row) = 0;
   };

@@ -195,14 +195,15 @@ void History::unreadable_for_a_while(const model::JobId& id) {
   });
 }
 
-void History::crash() {
+void History::crash(std::optional<Duration> away) {
   if (!core_) return;
   ++result_.crashes;
   ++result_.faults;
   note("CRASH", "of the controller");
   core_.reset();
   ++epoch_;
-  const Duration down = transport_.between(Duration(1'000), Duration(180'000));
+  const Duration some_time = transport_.between(Duration(1'000), Duration(180'000));
+  const Duration down = away.value_or(some_time);
   after(down, [this] { start_core(); });
 }
 

@@ -43,7 +43,7 @@ class History {
 
   // For stories: what happens when, besides what the plan draws. Call before run(), or from there.
   void after(Duration delay, std::function<void()> act);
-  void crash();
+  void crash(std::optional<Duration> down = {});  // for so long, or for some time
   void abort(const model::JobId& id);
   void set_cluster(const model::ClusterId& id, model::ClusterStatus status);
   void cut_watches(Duration gap);  // of all clusters; noticed and made good after `gap`

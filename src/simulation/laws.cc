@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "core/queue.h"
 #include "model/names.h"
 #include "model/tpu.h"
 #include "simulation/cloud_views.h"
@@ -181,72 +180,6 @@ void Laws::pool_written(const model::PoolRow& row) {
   if (claimed > view.total)
     violate(9, fmt::format("{} claims {} of {} in {}", row.name.value(), claimed, view.total,
                            row.reservation.name));
-}
-
-void Laws::turn_taken(const model::TurnRow& row) {
-  waiting_since_.erase(row.job);  // its own row follows, perhaps in another cluster
-}
-
-// A job that gave way had its turn for nothing: its actor's last one is an earlier one again.
-bool Laws::turn_given_back(const model::TurnRow& row) {
-  const auto given_back = [&](const auto& entry) {
-    return entry.first.first == row.queue && entry.second == row.actor &&
-           entry.first.second > row.turn;
-  };
-  if (std::erase_if(turns_, given_back) == 0) return false;
-  auto& last = last_turn_[row.queue];
-  last = {};
-  for (const auto& [key, actor] : turns_)
-    if (key.first == row.queue && key.second > last.first) last = {key.second, actor};
-  return true;
-}
-
-void Laws::turn_written(const model::TurnRow& row) {
-  if (turn_given_back(row)) return;
-  const auto [at, inserted] = turns_.emplace(std::make_pair(row.queue, row.turn), row.actor);
-  if (!inserted) {
-    if (at->second != row.actor) violate(8, "a turn of a queue was given twice");
-    return;
-  }
-  auto& last = last_turn_[row.queue];
-  const bool twice = row.turn == last.first + 1 && last.second == row.actor;
-  if (row.turn > last.first) last = {row.turn, row.actor};
-  if (!twice) return;
-  // An idle pool is for the next job that it fits.
-  const bool took_idle = std::ranges::any_of(database_->pools(), [&](const auto& entry) {
-    return entry.second.serves == row.job && (entry.second.owner != row.job || entry.second.kept);
-  });
-  if (took_idle) return;
-  // Aborted before its turn was durable: whether it took an idle pool can't be told any more.
-  const auto served = database_->jobs().find(row.job);
-  if (served != database_->jobs().end() && served->second.aborting_at) return;
-  const auto waiting = waiting_.find(row.queue);
-  if (waiting == waiting_.end()) return;
-  // Each other actor stands in the queue with its most senior job.
-  std::map<model::Actor, std::pair<WallTime, model::JobId>> heads;
-  for (const model::JobId& id : waiting->second) {
-    const JobRow& job = database_->jobs().at(id);
-    if (job.actor == row.actor) continue;
-    const std::pair<WallTime, model::JobId> place{core::senior_since(job.created_at, job.priority),
-                                                  id};
-    const auto [head, first] = heads.try_emplace(job.actor, place);
-    if (!first) head->second = std::min(head->second, place);
-  }
-  for (const auto& [actor, head] : heads) {
-    const model::JobId& id = head.second;
-    const auto since = waiting_since_.find(id);
-    const bool waited = since != waiting_since_.end() && since->second < row.at &&
-                        row_was_known(id, row.at) && !being_cleared(id);
-    if (waited && (served == database_->jobs().end() ||
-                   database_->jobs().at(id).priority >= served->second.priority))
-      violate(8, fmt::format("{} was served twice running while {} waits", row.actor.value(),
-                             id.value()));
-  }
-}
-
-// As Falcon's own rows say it: its last attempt has not been cleared away, so it cannot be next.
-bool Laws::being_cleared(const model::JobId& id) const {
-  return database_->has_open_attempt(id, database_->jobs().at(id).state.attempts_over);
 }
 
 // A create whose answer was lost may have made the pool: only a listing asked after that tells.
@@ -546,14 +479,6 @@ void Laws::core_started() {
   listings_.clear();
   job_calls_.clear();
   failed_calls_.clear();
-}
-
-// The core may go on without a job whose row it could neither write nor read three times running.
-bool Laws::row_was_known(const model::JobId& id, WallTime at) const {
-  const auto failed = failed_calls_.find(id);
-  const auto again = known_again_.find(id);
-  return !was_unreadable_.contains(id) && (failed == failed_calls_.end() || failed->second < 3) &&
-         (again == known_again_.end() || again->second < at);
 }
 
 void Laws::person_deletes(const cloudsim::Object& workload) {

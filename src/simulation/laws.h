@@ -30,6 +30,7 @@ class Laws : public Database::Watcher {
   // Database::Watcher: laws 2, 3, 4, 8, 9, 10, 11 as far as rows show them.
   void job_written(const model::JobState& before, const model::JobRow& after) override;
   void pool_written(const model::PoolRow& row) override;
+  void attempt_written(const model::AttemptRow& row) override;
   void turn_taken(const model::TurnRow& row) override;
   void turn_written(const model::TurnRow& row) override;
 
@@ -76,7 +77,7 @@ class Laws : public Database::Watcher {
   void node_gone(const model::NodeName& node);
   bool takes_idle_pool(const model::JobRow& row) const;
   bool turn_given_back(const model::TurnRow& row);
-  bool being_cleared(const model::JobId& id) const;
+  bool being_cleared(const model::JobId& id, WallTime at) const;
   void pool_call_sent(const core::Command& command);
   void pool_call_answered(const core::CommandDone& done);
   void failure_sent(const core::WriteJob& write);
@@ -96,6 +97,7 @@ class Laws : public Database::Watcher {
   std::map<model::Uid, RunningPod> running_pods_;
   std::map<model::JobId, WallTime> waiting_since_;
   std::map<model::JobId, std::uint32_t> idle_moves_;
+  std::map<model::JobId, WallTime> cleared_at_;  // its last attempt that is over
   std::map<model::JobId, WallTime> runs_again_since_;
   std::map<model::JobId, std::set<model::Uid>> live_workloads_;
   std::map<model::NodeName, model::PoolName> node_pool_;

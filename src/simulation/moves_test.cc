@@ -81,5 +81,47 @@ TEST_F(Moves, AClusterThatIsNotActiveTakesNobody) {
   EXPECT_EQ(row("two").state.cluster, c0_);
 }
 
+// C4: RUNNING without Ready nodes; a job of another shape lacks just these machines.
+TEST_F(Moves, APoolWithoutMachinesGivesWayToAnotherShape) {
+  plan_.clusters.pop_back();
+  plan_.clusters.front().default_reservation = "r";
+  cloudsim::ReservationSetup reservation;
+  reservation.id = model::reservation_of(plan_.clusters.front());
+  reservation.machine_type = "ct5p-hightpu-4t";
+  reservation.total = 2;
+  plan_.reservations.push_back(reservation);
+  const auto reserved = [](JobPlan& job) { job.row.spec.supply_mode = std::nullopt; };
+  reserved(add("big", Duration(0), Duration(30'000)));
+  JobPlan& small = add("small", std::chrono::minutes(5), Duration(30'000));
+  reserved(small);
+  small.row.spec.topology = "2x2x1";
+  small.row.actor = model::Actor("bob");
+  plan_.faults_stop = std::chrono::hours(6);
+  plan_.world.slow_ready = {std::chrono::hours(3), std::chrono::hours(3)};
+  History& history = begin();
+  history.world().arm({.fault = cloudsim::Fault::kSlowReady, .times = 1});
+  tell();
+  EXPECT_EQ(row("small").state.status, JobStatus::kSucceeded);
+  EXPECT_EQ(row("big").state.status, JobStatus::kSucceeded);
+  EXPECT_LT(*row("small").state.started_at, *row("big").state.started_at);
+  EXPECT_EQ(row("big").state.provision, 2U);
+  const auto told = first("< write-job", "Pending Waiting GaveWay");
+  const auto waits = first("< write-job", "Pending WaitingForNode");
+  ASSERT_TRUE(told && waits);
+  EXPECT_GE(*told - *waits, 15 * 60 - 60);
+  EXPECT_LE(*told - *waits, 15 * 60 + 60);
+}
+
+TEST_F(Moves, APoolWithoutMachinesIsKeptWhereNobodyLacksThem) {
+  plan_.clusters.pop_back();
+  add("big", Duration(0), Duration(30'000));
+  plan_.world.slow_ready = {std::chrono::hours(1), std::chrono::hours(1)};
+  History& history = begin();
+  history.world().arm({.fault = cloudsim::Fault::kSlowReady, .times = 1});
+  tell();
+  EXPECT_EQ(row("big").state.status, JobStatus::kSucceeded);
+  EXPECT_EQ(row("big").state.provision, 1U);
+}
+
 }  // namespace
 }  // namespace falcon::simulation

@@ -167,6 +167,18 @@ TEST_F(RunsAgain, ARestartForgetsNoRetry) {
   EXPECT_EQ(row("flaky").state.retries, 3U);
 }
 
+// The controller is away for longer than pods may take to start, and they started meanwhile.
+TEST_F(RunsAgain, PodsThatStartedWhileTheControllerWasAwayAreNotLate) {
+  JobPlan& job = add_job("fine", Duration(0));
+  job.program.duration = Duration(3'000'000);
+  History& history = begin();
+  once([&] { return some_pod_is(cloudsim::PodPhase::kPending) && row("fine").state.dispatched_at; },
+       [&] { history.crash(std::chrono::minutes(40)); });
+  tell();
+  EXPECT_EQ(row("fine").state.status, JobStatus::kSucceeded);
+  EXPECT_EQ(row("fine").state.attempt, 1U);
+}
+
 // Nothing tells that a Kubernetes Job is gone which no list ever showed.
 TEST_F(RunsAgain, AKubernetesJobDeletedBeforeItWasListedIsMissed) {
   add_job("gone", Duration(0)).program.duration = Duration(600'000);
