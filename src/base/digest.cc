@@ -1,12 +1,22 @@
 #include "base/digest.h"
 
-#include <openssl/sha.h>
+#include <openssl/evp.h>
+
+#include <memory>
+
+#include "base/check.h"
 
 namespace falcon {
 
 Sha256 sha256(std::string_view bytes) {
+  // Looked up once: the one-call functions look the algorithm up each time.
+  static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  thread_local const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context{
+      EVP_MD_CTX_new(), EVP_MD_CTX_free};
   Sha256 digest{};
-  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.data());
+  FALCON_CHECK(EVP_DigestInit_ex2(context.get(), algorithm, nullptr) == 1 &&
+               EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1 &&
+               EVP_DigestFinal_ex(context.get(), digest.data(), nullptr) == 1);
   return digest;
 }
 

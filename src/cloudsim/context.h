@@ -77,6 +77,7 @@ struct Context {
   Agenda agenda;
   Faults faults;
   Random delays;
+  std::uint64_t object_changes = 0;  // of Kubernetes, in all clusters
   std::uint64_t last_serial = 0;
 
   std::uint64_t next_serial() { return ++last_serial; }

@@ -53,12 +53,6 @@ Kube* Google::kube(const model::GkeCluster& gke) {
   return found == clusters_.end() ? nullptr : found->second.kube.get();
 }
 
-std::uint64_t Google::resource_versions_sum() const {
-  std::uint64_t sum = 0;
-  for (const auto& [gke, cluster] : clusters_) sum += cluster.kube->resource_version();
-  return sum;
-}
-
 std::optional<Error> Google::busy(const Cluster& cluster) const {
   if (!cluster.lock) return std::nullopt;
   return Error{ErrorKind::kBusy,
@@ -239,15 +233,15 @@ Result<model::OperationName> Google::delete_pool(const model::GkeCluster& gke,
   return operation;
 }
 
-Result<std::vector<PoolRecord>> Google::list_pools(const model::GkeCluster& gke) {
+Result<void> Google::each_pool(const model::GkeCluster& gke,
+                               const std::function<void(const PoolRecord&)>& visit) {
   FALCON_TRY(cluster, find_cluster(gke));
   if (auto error = refusal(gke)) return std::unexpected(*std::move(error));
-  std::vector<PoolRecord> records;
   for (const auto& [name, serial] : cluster->pools) {
     const Pool& pool = pools_.at(serial);
-    if (pool.visible_at <= context_.now()) records.push_back(pool.record);
+    if (pool.visible_at <= context_.now()) visit(pool.record);
   }
-  return records;
+  return {};
 }
 
 Result<PoolRecord> Google::get_pool(const model::GkeCluster& gke, const model::PoolName& name) {

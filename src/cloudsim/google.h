@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -31,7 +32,8 @@ class Google {
                                            const PoolRequest& request);
   Result<model::OperationName> delete_pool(const model::GkeCluster& gke,
                                            const model::PoolName& name);
-  Result<std::vector<PoolRecord>> list_pools(const model::GkeCluster& gke);
+  Result<void> each_pool(const model::GkeCluster& gke,
+                         const std::function<void(const PoolRecord&)>& visit);
   Result<PoolRecord> get_pool(const model::GkeCluster& gke, const model::PoolName& name);
   Result<OperationRecord> operation(const model::GkeCluster& gke, const model::OperationName& name);
   Result<std::vector<OperationRecord>> list_operations(const model::GkeCluster& gke);
@@ -49,7 +51,6 @@ class Google {
   void resize_reservation(const model::Reservation& id, std::int64_t total);
 
   Kube* kube(const model::GkeCluster& gke);
-  std::uint64_t resource_versions_sum() const;
   void collect_items(Inventory& inventory) const;
   void take_orders(std::vector<PodOrder>& out);
   std::string check() const;

@@ -121,6 +121,7 @@ ObjectPtr Kube::erase(Kind kind, const Key& key) {
 }
 
 void Kube::record(ChangeType type, ObjectPtr object) {
+  ++context_.object_changes;
   const std::size_t most = context_.settings.history_max;
   if (history_.size() >= 2 * most + 16) {
     const auto drop = static_cast<std::ptrdiff_t>(history_.size() - most);

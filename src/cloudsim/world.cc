@@ -77,7 +77,14 @@ Result<model::OperationName> World::delete_pool(const model::GkeCluster& gke,
   return state_->google.delete_pool(gke, name);
 }
 Result<std::vector<PoolRecord>> World::list_pools(const model::GkeCluster& gke) {
-  return state_->google.list_pools(gke);
+  std::vector<PoolRecord> records;
+  const auto listed = each_pool(gke, [&](const PoolRecord& record) { records.push_back(record); });
+  if (!listed) return std::unexpected(listed.error());
+  return records;
+}
+Result<void> World::each_pool(const model::GkeCluster& gke,
+                              const std::function<void(const PoolRecord&)>& visit) {
+  return state_->google.each_pool(gke, visit);
 }
 Result<PoolRecord> World::get_pool(const model::GkeCluster& gke, const model::PoolName& name) {
   return state_->google.get_pool(gke, name);
@@ -170,9 +177,7 @@ Changes World::changes_since(const model::GkeCluster& gke, std::uint64_t resourc
   const Kube* kube = state_->google.kube(gke);
   return kube != nullptr ? kube->changes_since(resource_version) : Changes{WatchState::kDown, {}};
 }
-std::uint64_t World::resource_versions_sum() const {
-  return state_->google.resource_versions_sum();
-}
+std::uint64_t World::object_changes() const { return state_->context.object_changes; }
 std::uint64_t World::resource_version(const model::GkeCluster& gke) const {
   const Kube* kube = state_->google.kube(gke);
   return kube != nullptr ? kube->resource_version() : 0;

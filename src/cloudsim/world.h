@@ -22,6 +22,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -116,6 +117,8 @@ class World {
   Result<model::OperationName> delete_pool(const model::GkeCluster& gke,
                                            const model::PoolName& name);
   Result<std::vector<PoolRecord>> list_pools(const model::GkeCluster& gke);  // by name
+  Result<void> each_pool(const model::GkeCluster& gke,
+                         const std::function<void(const PoolRecord&)>& visit);
   Result<PoolRecord> get_pool(const model::GkeCluster& gke, const model::PoolName& name);
   Result<OperationRecord> operation(const model::GkeCluster& gke, const model::OperationName& name);
   Result<std::vector<OperationRecord>> list_operations(const model::GkeCluster& gke);
@@ -162,8 +165,8 @@ class World {
   // Everything after `resource_version`. Not a call over the wire: it is never throttled.
   Changes changes_since(const model::GkeCluster& gke, std::uint64_t resource_version) const;
   std::uint64_t resource_version(const model::GkeCluster& gke) const;
-  // The sum of all clusters' versions: equal means that no object of any cluster has changed.
-  std::uint64_t resource_versions_sum() const;
+  // Of all clusters: equal means that no object of any cluster has changed.
+  std::uint64_t object_changes() const;
   bool kubernetes_up(const model::GkeCluster& gke) const;
 
   // --- Programs that run outside -----------------------------------------------------------

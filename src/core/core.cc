@@ -45,9 +45,14 @@ void Core::State::mark(Record* record) {
 
 void Core::State::wake(Record& record, MonoTime at) {
   if (at >= record.timer || at <= mono()) return;  // what is past was looked at just now
-  if (record.timer != kNever) timers_.erase({record.timer, record.serial, &record});
+  if (record.timer == kNever) {
+    timers_.insert({at, record.serial, &record});
+  } else {
+    auto node = timers_.extract({record.timer, record.serial, &record});
+    node.value() = {at, record.serial, &record};
+    timers_.insert(std::move(node));
+  }
   record.timer = at;
-  timers_.insert({at, record.serial, &record});
 }
 
 bool Core::State::due(Record& record, MonoTime at) {

@@ -386,7 +386,7 @@ void Core::State::follow_operation(Pool& pool) {
         if (found == pools_.end()) return;
         Pool& read = *found->second;
         read.operation_read = 0;
-        read.operation_not_before = mono() + jittered(busy_interval(read.accepted_mono));
+        read.operation_not_before = mono() + jittered(busy_interval(read.accepted_mono, mono()));
         read.operation_lost = done.error.has_value();
         if (!done.error) read.operation_view = std::get<OperationView>(done.payload);
         if (!followed_by_operation(read)) {

@@ -483,7 +483,7 @@ class Core::State {
   enum class News : std::uint8_t { kNone, kSome, kSoon };
   News news_expected(const Pool& pool) const;
   Duration list_interval(const Gke& gke) const;
-  Duration busy_interval(MonoTime moved_at) const;
+  Duration busy_interval(MonoTime moved_at, MonoTime asked_at) const;
 
   // ledger.cc
   void reconcile_reservation(ReservationRecord& reservation);
@@ -521,7 +521,7 @@ class Core::State {
   std::unordered_map<model::JobId, std::vector<Pool*>> pools_by_job_;  // owner or served
   std::map<model::ClusterId, std::unique_ptr<ClusterRecord>> clusters_;
   std::map<std::string, std::set<model::ClusterId>> clusters_by_type_;
-  std::unordered_map<model::GkeCluster, std::unique_ptr<Gke>> gkes_;
+  std::unordered_map<model::GkeCluster, std::unique_ptr<Gke>> gkes_;  // these stay
   std::map<model::QueueKey, std::unique_ptr<QueueRecord>> queues_;
   std::map<model::Reservation, std::unique_ptr<ReservationRecord>> reservations_;
   std::map<model::Shape, std::set<QueueRecord*, BySerial>> waiting_queues_;  // index, not empty

@@ -49,13 +49,14 @@ Duration Core::State::list_interval(const Gke& gke) const {
     case News::kSome:
       return settings_.pools_slow_interval;
     case News::kSoon:
-      return busy_interval(gke.moved_at);
+      // From the last listing on, so that it is the same moment whenever it is asked.
+      return busy_interval(gke.moved_at, gke.list_sent);
   }
   return settings_.pools_idle_interval;
 }
 
-Duration Core::State::busy_interval(MonoTime moved_at) const {
-  return std::clamp((mono() - moved_at) / settings_.pools_slowing, settings_.pools_busy_interval,
+Duration Core::State::busy_interval(MonoTime moved_at, MonoTime asked_at) const {
+  return std::clamp((asked_at - moved_at) / settings_.pools_slowing, settings_.pools_busy_interval,
                     settings_.pools_slow_interval);
 }
 
@@ -69,25 +70,24 @@ void Core::State::list_pools(Gke& gke) {
   if (gke.list != 0) return;
   const MonoTime next = gke.listed ? gke.list_sent + list_interval(gke) : MonoTime{};
   if (!due(gke, std::max(next, gke.list_retry.not_before))) return;
-  const model::GkeCluster key = gke.key;
   gke.list_sent = mono();
-  gke.list = send(ListPools{key}, [this, key, asked = mono()](const CommandDone& done) {
-    Gke& listed = gke_of(key);
-    listed.list = 0;
-    mark(&listed);
-    if (done.error) {
-      back_off(listed.list_retry, settings_.call_backoff);
-      if (FALCON_MUTANT(kDeleteOnPartialList)) {
+  gke.list =
+      send(ListPools{gke.key}, [this, &listed = gke, asked = mono()](const CommandDone& done) {
+        listed.list = 0;
+        mark(&listed);
+        if (done.error) {
+          back_off(listed.list_retry, settings_.call_backoff);
+          if (FALCON_MUTANT(kDeleteOnPartialList)) {
+            listed.listing_asked = asked;
+            take_listing(listed, PoolListing{});
+          }
+          return;
+        }
+        listed.list_retry = {};
+        listed.listed = true;
         listed.listing_asked = asked;
-        take_listing(listed, PoolListing{});
-      }
-      return;
-    }
-    listed.list_retry = {};
-    listed.listed = true;
-    listed.listing_asked = asked;
-    take_listing(listed, std::get<PoolListing>(done.payload));
-  });
+        take_listing(listed, std::get<PoolListing>(done.payload));
+      });
 }
 
 // What is new is taken; what is not there, or not yet, waits for what the next listing says.
@@ -209,10 +209,8 @@ void Core::State::sweep_workloads(Gke& gke) {
     if (orphan.remove != 0 || FALCON_MUTANT(kNoWorkloadSweep)) continue;
     if (!due(gke, std::max(orphan.since + settings_.pod_gone_margin, orphan.retry.not_before)))
       continue;
-    const model::GkeCluster key = gke.key;
-    orphan.remove = send(DeleteWorkload{key, workload.kube_namespace, name, workload.uid},
-                         [this, key, orphan_name = name](const CommandDone&) {
-                           Gke& swept = gke_of(key);
+    orphan.remove = send(DeleteWorkload{gke.key, workload.kube_namespace, name, workload.uid},
+                         [this, &swept = gke, orphan_name = name](const CommandDone&) {
                            const auto found = swept.orphan_workloads.find(orphan_name);
                            if (found == swept.orphan_workloads.end()) return;
                            found->second.remove = 0;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <tuple>
 
 #include "base/strong_id.h"
 
@@ -28,8 +29,13 @@ struct GkeCluster {
   std::string project;
   std::string location;
   std::string name;
-  friend auto operator<=>(const GkeCluster&, const GkeCluster&) = default;
-  friend bool operator==(const GkeCluster&, const GkeCluster&) = default;
+  // By name first: that is where most of them differ.
+  friend std::strong_ordering operator<=>(const GkeCluster& a, const GkeCluster& b) {
+    return std::tie(a.name, a.location, a.project) <=> std::tie(b.name, b.location, b.project);
+  }
+  friend bool operator==(const GkeCluster& a, const GkeCluster& b) {
+    return a.name == b.name && a.location == b.location && a.project == b.project;
+  }
 };
 // "projects/P/locations/L/clusters/C", as Google writes it.
 std::string to_string(const GkeCluster& cluster);

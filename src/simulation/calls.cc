@@ -151,10 +151,12 @@ Result<core::Payload> History::perform(const core::Command& command) {
       return core::Payload(std::monostate{});
     }
     Result<core::Payload> operator()(const core::ListPools& c) const {
-      auto pools = h.world_.list_pools(c.gke);
-      if (!pools) return std::unexpected(pools.error());
       core::PoolListing listing;
-      for (const auto& record : *pools) listing.pools.push_back(pool_view(record));
+      listing.pools.reserve(8);
+      auto listed = h.world_.each_pool(c.gke, [&](const cloudsim::PoolRecord& record) {
+        listing.pools.push_back(pool_view(record));
+      });
+      if (!listed) return std::unexpected(std::move(listed).error());
       return core::Payload(std::move(listing));
     }
     Result<core::Payload> operator()(const core::ReadOperation& c) const {

@@ -36,7 +36,7 @@ History::History(const HistoryPlan& plan, std::ostream* trace)
 History::~History() = default;
 
 void History::after(Duration delay, std::function<void()> act) {
-  queue_.push(Due{now_ + delay, order_++, std::move(act)});
+  queue_.push(now_ + delay, std::move(act));
 }
 
 void History::note(std::string_view kind, std::string_view what) {
@@ -212,7 +212,7 @@ void History::feed(const core::Event& event) {
   ++result_.decisions;
   laws_.told(event);
   if (trace_ != nullptr) note(std::string("> ") + std::string(name_of(event)), describe(event));
-  std::vector<core::Command> commands;
+  std::vector<core::Command> commands = std::move(commands_);
   const core::Now now{now_, wall(), entropy_.next()};
   core_->step(event, now, commands);
   if (result_.decisions % 32 == 0) {
@@ -220,10 +220,12 @@ void History::feed(const core::Event& event) {
     if (!wrong.empty()) laws_.violate(0, "index: " + wrong);
     laws_.look_for_idle_slots();
   }
-  carry_out(std::move(commands));
+  carry_out(commands);
+  commands.clear();
+  commands_ = std::move(commands);
 }
 
-void History::carry_out(std::vector<core::Command> commands) {
+void History::carry_out(std::vector<core::Command>& commands) {
   for (core::Command& command : commands) {
     result_.trace_hash = (result_.trace_hash ^ (command.body.index() + 1)) * 0x100000001B3ULL;
     result_.trace_hash ^= static_cast<std::uint64_t>(now_.time_since_epoch().count());
@@ -254,11 +256,11 @@ void History::job_changed(const model::JobId& id) {
   }
   const Duration lag = lag_.between(Duration(1), plan_.faults.lag_max);
   last_job_delivery_ = std::max(last_job_delivery_, now_ + lag);
-  queue_.push(Due{last_job_delivery_, order_++,
-                  [this, generation, epoch = epoch_, row = database_.jobs().at(id)]() mutable {
-                    if (core_ && epoch == epoch_ && generation == jobs_watch_)
-                      feed(core::JobObserved{std::move(row)});
-                  }});
+  queue_.push(last_job_delivery_,
+              [this, generation, epoch = epoch_, row = database_.jobs().at(id)]() mutable {
+                if (core_ && epoch == epoch_ && generation == jobs_watch_)
+                  feed(core::JobObserved{std::move(row)});
+              });
 }
 
 void History::relist_jobs() {
@@ -269,11 +271,11 @@ void History::relist_jobs() {
 }
 
 void History::pump() {
-  const std::uint64_t versions = world_.resource_versions_sum();
-  if (versions == pumped_versions_) return;
+  const std::uint64_t changes = world_.object_changes();
+  if (changes == pumped_changes_) return;
   bool all = true;
   for (auto& [gke, watch] : watches_) all = pump(gke, watch) && all;
-  if (all) pumped_versions_ = versions;
+  if (all) pumped_changes_ = changes;
 }
 
 // False while the cluster's API is down: what changes inside is told when it is back.
@@ -306,13 +308,12 @@ void History::deliver(const model::GkeCluster& gke, Watch& watch, const cloudsim
   MonoTime& last = watch.last_delivery[static_cast<std::size_t>(change.object->kind)];
   const Duration lag = lag_.between(Duration(1), plan_.faults.lag_max);
   last = std::max(last, now_ + lag);
-  queue_.push(
-      Due{last, order_++,
-          [this, &gke, &watch, epoch = epoch_, generation = watch.generation,
-           object = change.object, deleted = change.type == cloudsim::ChangeType::kDeleted] {
-            if (!core_ || epoch != epoch_ || generation != watch.generation) return;
-            give(gke, watch, *object, deleted);
-          }});
+  queue_.push(last,
+              [this, &gke, &watch, epoch = epoch_, generation = watch.generation,
+               object = change.object, deleted = change.type == cloudsim::ChangeType::kDeleted] {
+                if (!core_ || epoch != epoch_ || generation != watch.generation) return;
+                give(gke, watch, *object, deleted);
+              });
 }
 
 // Silence until it is noticed, then a relist. Sometimes the loss is reported, sometimes not.
@@ -458,8 +459,7 @@ HistoryResult History::run() {
   const MonoTime end = now_ + plan_.faults_stop + kRestWithin;
   MonoTime rested_since = MonoTime::max();
   while (!laws_.broken()) {
-    MonoTime next = queue_.empty() ? MonoTime::max() : queue_.top().at;
-    next = std::min(next, world_.next_due());
+    MonoTime next = std::min(queue_.next(), world_.next_due());
     if (core_) next = std::min(next, core_->wake_at());
     // Late orphans of the last minutes need a sweep: rest means rest for a while.
     if (rests()) {
@@ -473,10 +473,8 @@ HistoryResult History::run() {
     laws_.tell_time(now_);
     world_.advance(now_);
     pump();
-    while (!queue_.empty() && queue_.top().at <= now_ && !laws_.broken()) {
-      std::function<void()> act = std::move(const_cast<Due&>(queue_.top()).act);
-      queue_.pop();
-      act();
+    while (queue_.next() <= now_ && !laws_.broken()) {
+      queue_.pop()();
       pump();
     }
     if (core_ && core_->wake_at() <= now_) feed(core::Tick{});

@@ -12,10 +12,10 @@
 #include <iosfwd>
 #include <map>
 #include <memory>
-#include <queue>
 #include <string>
 #include <vector>
 
+#include "base/time_queue.h"
 #include "cloudsim/world.h"
 #include "core/core.h"
 #include "simulation/database.h"
@@ -53,16 +53,6 @@ class History {
   Database& database() { return database_; }
 
  private:
-  struct Due {
-    MonoTime at;
-    std::uint64_t order;
-    std::function<void()> act;
-  };
-  struct Later {
-    bool operator()(const Due& a, const Due& b) const {
-      return a.at != b.at ? a.at > b.at : a.order > b.order;
-    }
-  };
   // What a cluster's watchers have been given, for synthetic deletes in a relist.
   struct Watch {
     bool connected = false;
@@ -78,7 +68,7 @@ class History {
   void start_core();
   void unreadable_for_a_while(const model::JobId& id);
   void feed(const core::Event& event);
-  void carry_out(std::vector<core::Command> commands);
+  void carry_out(std::vector<core::Command>& commands);
   void call(core::Command command);
   void arrive_late(core::Command command, Duration delay);
   core::CommandDone execute(const core::Command& command);
@@ -115,12 +105,12 @@ class History {
   Random people_;
   Random lag_;
   MonoTime now_{};
-  std::uint64_t order_ = 0;
-  std::priority_queue<Due, std::vector<Due>, Later> queue_;
+  TimeQueue queue_;
+  std::vector<core::Command> commands_;  // kept for its memory
   Laws laws_;
   Database database_;
   cloudsim::World world_;
-  std::uint64_t pumped_versions_ = 0;  // of the world, already given to the watches
+  std::uint64_t pumped_changes_ = 0;  // of the world, already given to the watches
   std::unique_ptr<core::Core> core_;
   std::uint64_t epoch_ = 0;       // of the core: rises with each crash
   std::uint64_t jobs_watch_ = 0;  // generation

@@ -206,7 +206,10 @@ void Laws::pool_call_answered(const core::CommandDone& done) {
   const auto listing = listings_.find(done.command);
   if (listing == listings_.end()) return;
   const auto& [gke, asked] = listing->second;
-  if (!done.error) listed_[gke] = std::max(listed_[gke], asked);
+  if (!done.error) {
+    MonoTime& last = listed_[gke];
+    last = std::max(last, asked);
+  }
   listings_.erase(listing);
 }
 
