@@ -244,7 +244,7 @@ class Grammar {
     CLI::App* cluster = app_.add_subcommand("cluster", "Look after clusters");
     cluster->require_subcommand(1);
     CLI::App* add = cluster->add_subcommand("add", "Let Falcon use a GKE cluster for a TPU type");
-    add->add_option("--name", row_.name, "The GKE cluster's name")->required();
+    add->add_option("--name,name", row_.name, "The GKE cluster's name")->required();
     add->add_option("--project", row_.project, "Google Cloud project")->required();
     add->add_option("--location", row_.location, "Region or zone of the cluster")->required();
     add->add_option("--zone", row_.zone, "Zone of the node pools; --location if that is a zone");

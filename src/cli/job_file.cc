@@ -255,9 +255,7 @@ class DocumentReader {
     const std::string name = text(node, path);
     if (name.empty()) return std::nullopt;
     const auto mode = model::supply_mode_from_string(name);
-    if (!mode)
-      complain(line, path,
-               fmt::format("{} is not one of reservation, on-demand, flex-start", shown(name)));
+    if (!mode) complain(line, path, model::wrong_supply_mode(name));
     return mode;
   }
 

@@ -133,7 +133,7 @@ TEST(JobFile, NamesLineFieldAndRemedyOfEachMistake) {
       {with_spec_line("timeout_seconds:"), {"spec.timeout_seconds", "must be a whole number"}},
       {with_spec_line("max_retries: 11"), {"job.yaml:7: spec.max_retries", "0 to 10"}},
       {with_spec_line("supply_mode: spot"),
-       {"job.yaml:7: spec.supply_mode", "reservation, on-demand, flex-start"}},
+       {"job.yaml:7: spec.supply_mode", "\"spot\" is not supported"}},
       {with_spec_line("env: [{name: A, value: x, valueFrom: {secretKeyRef: {name: s, key: k}}}]"),
        {"spec.env[0]", "one of them"}},
       {with_spec_line("env: [{name: A, valueFrom: {secretKeyRef: {name: s}}}]"),

@@ -93,9 +93,7 @@ JobFile job_from_flags(const Io& io, const SubmitOptions& options) {
   if (!options.supply_mode.empty()) {
     job.spec.supply_mode = model::supply_mode_from_string(options.supply_mode);
     if (!job.spec.supply_mode)
-      file.problems.push_back(
-          fmt::format("--supply-mode: \"{}\" is not one of reservation, on-demand, flex-start",
-                      clean_text(options.supply_mode, 40)));
+      file.problems.push_back("--supply-mode: " + model::wrong_supply_mode(options.supply_mode));
   }
   if (file.problems.empty())
     for (const model::FieldError& error : model::validate_job(job))

@@ -39,6 +39,8 @@ TEST_F(Cli, SaysInItsOwnWordsWhatIsWrongAndWhatThereIs) {
        "Aborting, Aborted; did you mean \"Running\"?\n"},
       {{"submit", "--topolgy", "2x2"},
        "falcon submit: there is no flag \"--topolgy\"; did you mean \"--topology\"?\n"},
+      {{"submit", "--tpu", "v6e"},
+       "falcon submit: there is no flag \"--tpu\"; did you mean \"--tpu-type\"?\n"},
       {{"submit", "--wait=perhaps"}, "falcon submit: --wait takes no value\n"},
       {{"submit", "--priority", "high"},
        "falcon submit: --priority: \"high\" is no whole number; -1000 to 1000\n"},

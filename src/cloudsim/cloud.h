@@ -24,6 +24,7 @@ struct ClusterSetup {
   model::GkeCluster gke{};
   std::string zone{};  // the only one in which its pools can be
   std::set<std::string> namespaces{"default", "kube-system"};
+  bool has_consolidation_delay = true;  // its version knows it, from 1.34.1-gke.2364000 on
 };
 
 // What decides about a node pool. Wrong combinations are refused as Google refuses them.

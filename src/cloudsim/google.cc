@@ -105,6 +105,10 @@ Result<model::OperationName> Google::create_pool(const model::GkeCluster& gke,
     return fail(ErrorKind::kInvalid,
                 fmt::format("Location \"{}\" is not one of the cluster's ({}).", zone,
                             cluster->setup.zone));
+  if (request.consolidation_delay && !cluster->setup.has_consolidation_delay)
+    return fail(ErrorKind::kInvalid,
+                "consolidationDelay is not supported by the cluster's version; it needs at least "
+                "1.34.1-gke.2364000.");
   if (!request.policy_name.empty() &&
       std::ranges::none_of(policies_, [&](const ResourcePolicy& policy) {
         return policy.project == gke.project && policy.region == region_of(zone) &&

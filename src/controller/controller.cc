@@ -38,13 +38,13 @@ constexpr Duration kClockInterval{60'000};
 constexpr Duration kClockSkewMax{30'000};
 constexpr Duration kReleaseWait{2'000};
 
-gke::GkeSettings gke_settings(const std::string& google_url) {
-  gke::GkeSettings settings;
+gke::GkeSettings gke_settings(const ControllerSettings& controller) {
+  gke::GkeSettings settings = controller.gke;
   settings.change_deadline = kCallDeadline;
   settings.read_deadline = kCallDeadline;
-  if (!google_url.empty()) {
-    settings.container_url = google_url;
-    settings.compute_url = google_url;
+  if (!controller.google_url.empty()) {
+    settings.container_url = controller.google_url;
+    settings.compute_url = controller.google_url;
   }
   return settings;
 }
@@ -177,7 +177,7 @@ class Controller::Shell {
   void begin_term() {
     drop_core("a new term begins");  // nothing of an earlier one stays behind
     leads_ = true;
-    core::Settings core_settings;
+    core::Settings core_settings = settings_.core;
     core_settings.installation = installation_;
     core_ = std::make_unique<core::Core>(core_settings);
     known_jobs_.clear();
@@ -490,7 +490,7 @@ class Controller::Shell {
     const std::string zone = cluster == clusters_.end() || cluster->second.zone.empty()
                                  ? c.row.gke.location
                                  : cluster->second.zone;
-    gke().create_pool(c.row, zone, answer<core::PoolAccepted>(id));
+    gke().create_pool(c.row, zone, fleet_->version_of(c.row.gke), answer<core::PoolAccepted>(id));
   }
   void run(std::uint64_t id, const core::DeletePool& c) {
     spdlog::info("cluster {}: deleting node pool {}", c.gke.name, c.name.value());
@@ -544,7 +544,7 @@ class Controller::Shell {
 
   gke::Gke& gke() {
     if (!gke_) {
-      gke::GkeSettings settings = gke_settings(settings_.google_url);
+      gke::GkeSettings settings = gke_settings(settings_);
       settings.installation = installation_;
       gke_ = std::make_unique<gke::Gke>(*http_, tokens_, std::move(settings));
     }

@@ -15,6 +15,8 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "core/settings.h"
+#include "gke/gke.h"
 
 namespace falcon::controller {
 
@@ -25,6 +27,8 @@ struct ControllerSettings {
       google_url;      // one base for all of Google's APIs (the local cloud); empty: the real ones
   std::string holder;  // unique for each process start
   std::int64_t lease_seconds = 20;
+  core::Settings core{};   // but for the installation, which the API server tells
+  gke::GkeSettings gke{};  // but for the installation and the URLs
 };
 
 class Controller {

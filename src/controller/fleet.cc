@@ -59,6 +59,11 @@ void Fleet::post(std::function<void()> call) {
   });
 }
 
+std::string Fleet::version_of(const model::GkeCluster& key) const {
+  const auto found = links_.find(key);
+  return found == links_.end() ? std::string() : found->second.plane.version;
+}
+
 Fleet::Link* Fleet::link_of(const model::GkeCluster& key, std::uint64_t number) {
   const auto found = links_.find(key);
   return found == links_.end() || found->second.number != number ? nullptr : &found->second;
@@ -94,6 +99,12 @@ void Fleet::discovered(const model::GkeCluster& key, Link& link,
   }
   link.failures = 0;
   link.checks = 0;
+  if (plane->version != link.plane.version && !gke::has_consolidation_delay(plane->version))
+    spdlog::warn(
+        "cluster {}: its version {} has no consolidationDelay: node pools have a fixed size, and "
+        "idle machines go only when Falcon deletes them",
+        key.name, plane->version);
+  link.plane.version = plane->version;
   const bool moved = link.plane.url != plane->url || link.plane.ca_pem != plane->ca_pem;
   if (!link.kubernetes || moved) {
     link.plane = *plane;

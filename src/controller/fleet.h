@@ -44,6 +44,8 @@ class Fleet {
   // Ends the cluster's watches and calls nothing there any more; the core is told that it is out of
   // sync. When it is connected again, what has vanished meanwhile is told.
   void disconnect(const model::GkeCluster& key);
+  // Of its control plane, as it was found last; empty while it was not found.
+  std::string version_of(const model::GkeCluster& key) const;
   // Null while there is no connection.
   kube::Kubernetes* kubernetes(const model::GkeCluster& key);
 

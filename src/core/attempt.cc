@@ -163,14 +163,19 @@ void Core::State::create_workload(Pool& pool) {
                      !job.must_read;
   if (pool.acked_revision < pool.revision || !shown || !pool.gke->in_sync) return;
   const bool flex = pool.row.supply == model::SupplyMode::kFlexStart;
-  const bool machines = healthy(pool) || (flex && is_capacity(pool)) ||
+  const bool given_back = machines_given_back(pool);
+  const bool sent_before = attempt.create_retry.failures > 0 || late_create_possible(attempt);
+  const bool comes_for_pods =
+      (flex && is_capacity(pool)) ||
+      (given_back && (pool.row.phase == PoolPhase::kAccepted || sent_before));
+  const bool machines = healthy(pool) || comes_for_pods ||
                         (FALCON_MUTANT(kPartialSlice) && pool.nodes_ready > 0) ||
                         FALCON_MUTANT(kStoppingIsCapacity);
   if (!machines) {
     // The pool fell ill between the intent and the create. No create has left: let go of it.
-    if (attempt.create_retry.failures == 0 && !late_create_possible(attempt) &&
-        (verified_gone(pool) || (pool.seen && (pool.seen->status == PoolStatus::kStopping ||
-                                               pool.seen->status == PoolStatus::kError)))) {
+    if (!sent_before && (verified_gone(pool) || given_back ||
+                         (pool.seen && (pool.seen->status == PoolStatus::kStopping ||
+                                        pool.seen->status == PoolStatus::kError)))) {
       Job& released = *pool.job;
       close_attempt(pool);
       condemn(pool);

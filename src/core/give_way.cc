@@ -14,7 +14,6 @@ namespace falcon::core {
 // True when it was given up.
 bool Core::State::give_way(Pool& pool) {
   if (pool.row.reservation.empty() || pool.job == nullptr || pool.attempt) return false;
-  if (!pool.running_since) pool.running_since = mono();
   if (!due(pool, *pool.running_since + settings_.give_way_after)) return false;
   Job& job = *pool.job;
   if (job.write != 0 || job.read != 0 || job.must_read || job.queue == nullptr) return false;

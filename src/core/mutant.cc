@@ -66,6 +66,10 @@ std::string_view to_string(Mutant mutant) {
       return "disrupt-for-ever";
     case Mutant::kAgainTooEarly:
       return "again-too-early";
+    case Mutant::kWaitForGivenBack:
+      return "wait-for-given-back";
+    case Mutant::kEveryPoolScales:
+      return "every-pool-scales";
   }
   std::abort();
 }

@@ -39,8 +39,11 @@ enum class Mutant : std::uint8_t {
   kDisruptionIsFailure,  // a job whose machines were lost fails as if by its own fault
   kDisruptForEver,       // lost machines are never too many
   kAgainTooEarly,        // the next attempt begins before the last one's pods are gone
+  kWaitForGivenBack,     // machines that GKE took back are waited for without pods
+  kEveryPoolScales,      // a pool of a fixed size counts as one that GKE scales
 };
-inline constexpr std::uint8_t kMutantCount = static_cast<std::uint8_t>(Mutant::kAgainTooEarly) + 1;
+inline constexpr std::uint8_t kMutantCount =
+    static_cast<std::uint8_t>(Mutant::kEveryPoolScales) + 1;
 
 std::string_view to_string(Mutant mutant);
 

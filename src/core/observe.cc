@@ -26,7 +26,10 @@ void Core::State::observe(const StateLoaded& event) {
       pool->creates = row.late_create_until ? 2 : 1;
       pool->row.late_create_until = wall() + settings_.late_call_max;
     }
-    pool->accepted_mono = mono();
+    // Time goes on while Falcon is away: what had to be visible by now is looked for at once.
+    const Duration age =
+        clock_trusted_ && row.accepted_at ? wall() - *row.accepted_at : Duration(0);
+    pool->accepted_mono = mono() - std::max(age, Duration(0));
     pool->gke->pools[row.name] = pool.get();
     if (row.serves.empty()) pool->gke->idle.insert(pool.get());
     if (!row.reservation.empty()) reservation_of(row.reservation).pools.insert(pool.get());

@@ -139,6 +139,13 @@ bool Core::State::is_capacity(const Pool& pool) const {
 }
 
 // All hosts of the slice are Ready now and the pool is not on its way out.
+// GKE has taken all machines of a pool back, or never got them: it brings them for pending pods,
+// and not otherwise.
+bool Core::State::machines_given_back(const Pool& pool) const {
+  return is_capacity(pool) && (pool.seen->autoscaled || FALCON_MUTANT(kEveryPoolScales)) &&
+         pool.gke->in_sync && pool.nodes.empty() && !FALCON_MUTANT(kWaitForGivenBack);
+}
+
 bool Core::State::healthy(const Pool& pool) const {
   return pool.row.phase == PoolPhase::kReady && is_capacity(pool) && pool.gke->in_sync &&
          pool.nodes_ready >= pool.shape->slice.hosts;
@@ -353,9 +360,15 @@ void Core::State::step_accepted(Pool& pool) {
     mark(&pool);
     return;
   }
+  if (running && !pool.running_since) pool.running_since = mono();
   if (running && give_way(pool)) return;
   if (running && flex && !pool.attempt && pool.seen->status != PoolStatus::kRunningWithError) {
     dispatch(pool);  // the pending pods are the request for machines
+    return;
+  }
+  if (running && !pool.attempt && machines_given_back(pool) &&
+      due(pool, *pool.running_since + settings_.give_way_after)) {
+    dispatch(pool);
     return;
   }
   if (running || !clock_trusted_ || !pool.row.accepted_at) return;
@@ -459,7 +472,8 @@ void Core::State::step_ready(Pool& pool) {
       offer(pool);
     return;
   }
-  if (lost && !FALCON_MUTANT(kStoppingIsCapacity)) {
+  // Machines that were given back are free for whoever asks first: it asks again.
+  if ((lost || machines_given_back(pool)) && !FALCON_MUTANT(kStoppingIsCapacity)) {
     Job& job = *pool.job;
     condemn(pool);
     requeue(job);

@@ -397,6 +397,7 @@ class Core::State {
   void capacity_failure(Pool& pool, const std::string& words);
   void offer(Pool& pool);
   bool healthy(const Pool& pool) const;
+  bool machines_given_back(const Pool& pool) const;
   bool is_capacity(const Pool& pool) const;
   bool verified_gone(const Pool& pool) const;
   bool workload_outlives(const Pool& pool) const;

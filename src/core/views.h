@@ -36,6 +36,8 @@ struct PoolView {
   std::string words;                 // conditions and statusMessage
   // How the words were sorted where status is kError or kRunningWithError; kInternal: no telling.
   ErrorKind words_kind = ErrorKind::kInternal;
+  // GKE takes idle machines back after a while, all of them, and brings them for pending pods.
+  bool autoscaled = false;
   friend bool operator==(const PoolView&, const PoolView&) = default;
 };
 

@@ -4,7 +4,9 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/json.hpp>
+#include <charconv>
 
 #include "base/check.h"
 #include "base/digest.h"
@@ -55,6 +57,8 @@ core::PoolView pool_view(const json::object& pool) {
       view.words += code + (code.empty() ? "" : ": ") + text(*condition, "message");
     }
   view.words = clean_text(view.words, 1'500);
+  if (const json::value* enabled = child(pool, "autoscaling").if_contains("enabled"))
+    view.autoscaled = enabled->is_bool() && enabled->as_bool();
   if (!view.words.empty()) view.words_kind = sort_words(0, view.words);
   return view;
 }
@@ -94,14 +98,21 @@ void add_supply(json::object& pool, json::object& config, const model::PoolRow& 
       config["reservationAffinity"] = {{"consumeReservationType", "NO_RESERVATION"}};
       config["flexStart"] = true;
       config["maxRunDuration"] = seconds(kFlexRunMax);
-      // GKE asks for machines when pods are pending; all of the slice or nothing.
-      pool["autoscaling"] = {{"enabled", true},
-                             {"minNodeCount", 0},
-                             {"maxNodeCount", slice.hosts},
-                             {"locationPolicy", "ANY"}};
       break;
   }
   if (row.supply != model::SupplyMode::kFlexStart) pool["initialNodeCount"] = slice.hosts;
+}
+
+// All machines of the slice or none: flex-start gets them when pods are pending, and whatever
+// stands idle is taken back by GKE, even while Falcon is dead.
+void add_autoscaling(json::object& pool, json::object& config, const model::PoolRow& row,
+                     const model::Slice& slice, std::optional<Duration> idle_delay) {
+  if (!idle_delay && row.supply != model::SupplyMode::kFlexStart) return;
+  if (idle_delay) config["consolidationDelay"] = seconds(*idle_delay);
+  pool["autoscaling"] = {{"enabled", true},
+                         {"minNodeCount", 0},
+                         {"maxNodeCount", slice.hosts},
+                         {"locationPolicy", "ANY"}};
 }
 
 }  // namespace
@@ -113,7 +124,8 @@ std::string region_of(const std::string& location) {
 }
 
 std::string create_pool_body(const model::PoolRow& row, const std::string& zone,
-                             const model::Installation& installation) {
+                             const model::Installation& installation,
+                             std::optional<Duration> idle_delay) {
   const auto slice = model::find_slice(row.shape.type, row.shape.topology);
   FALCON_CHECK(slice.has_value());
   const model::TpuGeneration& generation = *slice->generation;
@@ -143,7 +155,9 @@ std::string create_pool_body(const model::PoolRow& row, const std::string& zone,
   pool["management"] = {{"autoRepair", row.supply != model::SupplyMode::kFlexStart},
                         {"autoUpgrade", true}};
   // What the pool was asked to be, to compare where a name turns out to be taken.
+  // The cluster's version and settings decide about the rest, and may change between two tries.
   const Sha256 digest = sha256(json::serialize(config) + json::serialize(pool));
+  add_autoscaling(pool, config, row, *slice, idle_delay);
   config["resourceLabels"] = {{"falcon-installation", installation.value()},
                               {"falcon-spec", base32_lower(digest).substr(0, 26)}};
   pool["config"] = std::move(config);
@@ -205,6 +219,7 @@ void Gke::control_plane(const model::GkeCluster& gke, On<ControlPlane> done) {
            std::move(done), [](const json::object& cluster) -> Result<ControlPlane> {
              ControlPlane plane;
              plane.status = text(cluster, "status");
+             plane.version = text(cluster, "currentMasterVersion");
              bool ip_enabled = true;
              const json::object& endpoints = child(cluster, "controlPlaneEndpointsConfig");
              if (const json::value* enabled =
@@ -228,20 +243,50 @@ void Gke::control_plane(const model::GkeCluster& gke, On<ControlPlane> done) {
            }));
 }
 
+bool has_consolidation_delay(std::string_view version) {
+  // MAJOR.MINOR.PATCH-gke.BUILD
+  static constexpr std::array<std::uint64_t, 4> kFirst{1, 34, 1, 2'364'000};
+  static constexpr std::array<std::string_view, 4> kBefore{"", ".", ".", "-gke."};
+  std::array<std::uint64_t, 4> numbers{};
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (!version.starts_with(kBefore[i])) return false;
+    version.remove_prefix(kBefore[i].size());
+    const auto [end, error] =
+        std::from_chars(version.data(), version.data() + version.size(), numbers[i]);
+    if (error != std::errc{}) return false;
+    version.remove_prefix(static_cast<std::size_t>(end - version.data()));
+  }
+  return numbers >= kFirst;
+}
+
+Duration Gke::idle_delay(model::SupplyMode supply) const {
+  switch (supply) {
+    case model::SupplyMode::kReservation:
+      return settings_.idle_reservation;
+    case model::SupplyMode::kOnDemand:
+      return settings_.idle_on_demand;
+    case model::SupplyMode::kFlexStart:
+      return settings_.idle_flex_start;
+  }
+  return settings_.idle_reservation;
+}
+
 void Gke::create_pool(const model::PoolRow& row, const std::string& zone,
-                      On<core::PoolAccepted> done) {
+                      const std::string& version, On<core::PoolAccepted> done) {
   const auto slice = model::find_slice(row.shape.type, row.shape.topology);
   if (!slice) return done(std::unexpected(slice.error()));
+  std::optional<Duration> idle;
+  if (has_consolidation_delay(version)) idle = idle_delay(row.supply);
   const bool policy =
       slice->multi_host() && slice->generation->placement == model::SlicePlacement::kWorkloadPolicy;
-  if (!policy) return post_pool(row, zone, std::move(done));
+  if (!policy) return post_pool(row, zone, idle, std::move(done));
   const std::string url = fmt::format("{}/compute/v1/projects/{}/regions/{}/resourcePolicies",
                                       settings_.compute_url, row.gke.project, region_of(zone));
   const std::string body = json::serialize(json::object{
       {"name", policy_name(slice->topology)},
       {"workloadPolicy", {{"type", "HIGH_THROUGHPUT"}, {"acceleratorTopology", slice->topology}}}});
   call("POST", url, body, settings_.change_deadline,
-       [this, row, zone, done = std::move(done)](Result<http::Response> answer) {
+       [this, row, zone, idle, done = std::move(done)](Result<http::Response> answer) {
          // Shared by all pools of the topology: "exists" is good news.
          const bool there = answer || answer.error().kind == ErrorKind::kAlreadyExists;
          if (!there) {
@@ -250,14 +295,14 @@ void Gke::create_pool(const model::PoolRow& row, const std::string& zone,
            error.what = "workload policy: " + error.what;
            return done(std::unexpected(std::move(error)));
          }
-         post_pool(row, zone, done);
+         post_pool(row, zone, idle, done);
        });
 }
 
 void Gke::post_pool(const model::PoolRow& row, const std::string& zone,
-                    On<core::PoolAccepted> done) {
+                    std::optional<Duration> idle, On<core::PoolAccepted> done) {
   call("POST", cluster_url(settings_, row.gke) + "/nodePools",
-       create_pool_body(row, zone, settings_.installation), settings_.change_deadline,
+       create_pool_body(row, zone, settings_.installation, idle), settings_.change_deadline,
        reading<core::PoolAccepted>(std::move(done), accepted_of));
 }
 

@@ -30,8 +30,8 @@ model::PoolRow pool(std::string_view type, std::string_view topology,
   return row;
 }
 
-std::string body_of(const model::PoolRow& row) {
-  return create_pool_body(row, "us-east5-b", kInstallation);
+std::string body_of(const model::PoolRow& row, std::optional<Duration> idle_delay = {}) {
+  return create_pool_body(row, "us-east5-b", kInstallation, idle_delay);
 }
 
 // Fields that every request has, whatever the slice.
@@ -88,6 +88,44 @@ TEST(CreatePoolBody, SeveralHostsFromAReservationOfAnotherProject) {
                    {"placementPolicy.tpuTopology", "\"4x4\"",
                     "without it GKE takes the machine's own topology"},
                    {"management.autoRepair", "true", "GKE's default"}}));
+}
+
+TEST(CreatePoolBody, IdleMachinesAreTakenBackByGkeWhereItsVersionCan) {
+  const model::PoolRow row = pool("v6e", "4x4");
+  expect_fields(
+      body_of(row, Duration(600'000)),
+      with_common(row, {{"config.machineType", "\"ct6e-standard-4t\"", "16 chips = 4 hosts of 4"},
+                        {"config.diskType", "\"hyperdisk-balanced\"", "v6e takes no other"},
+                        {"config.reservationAffinity.consumeReservationType", "\"NO_RESERVATION\"",
+                         "an open reservation of others is not eaten up"},
+                        {"initialNodeCount", "4", "a slice is never partial"},
+                        {"config.consolidationDelay", "\"600s\"", "idle for so long"},
+                        {"autoscaling.enabled", "true", "the delay acts on such pools only"},
+                        {"autoscaling.minNodeCount", "0", "idle: no machine at all"},
+                        {"autoscaling.maxNodeCount", "4", "of several hosts: exactly the slice"},
+                        {"autoscaling.locationPolicy", "\"ANY\"", "where there are machines"},
+                        {"placementPolicy.type", "\"COMPACT\"", "v4 to v6e: machines of one slice"},
+                        {"placementPolicy.tpuTopology", "\"4x4\"", "as above"},
+                        {"management.autoRepair", "true", "GKE's default"}}));
+}
+
+TEST(CreatePoolBody, ARepetitionAfterAnUpgradeAsksForTheSamePool) {
+  const auto spec_of = [](const std::string& body) {
+    const std::size_t at = body.find("\"falcon-spec\":\"");
+    return at == std::string::npos ? std::string() : body.substr(at + 15, 26);
+  };
+  const model::PoolRow row = pool("v6e", "4x4");
+  EXPECT_EQ(spec_of(body_of(row)).size(), 26U);
+  EXPECT_EQ(spec_of(body_of(row)), spec_of(body_of(row, Duration(600'000))));
+}
+
+TEST(ConsolidationDelay, IsThereFromAVersionOn) {
+  for (const char* has : {"1.34.1-gke.2364000", "1.34.1-gke.2541000", "1.34.2-gke.1000000",
+                          "1.35.0-gke.1", "2.0.0-gke.1"})
+    EXPECT_TRUE(has_consolidation_delay(has)) << has;
+  for (const char* lacks : {"1.34.1-gke.2363999", "1.34.0-gke.9999999", "1.33.9-gke.9999999", "",
+                            "1.34", "1.34.1", "latest", "99999999999999999999.1.1-gke.1"})
+    EXPECT_FALSE(has_consolidation_delay(lacks)) << lacks;
 }
 
 TEST(CreatePoolBody, SeveralHostsOfV7xNameAWorkloadPolicy) {
@@ -219,8 +257,9 @@ class GkeTest : public testing::Test {
     return promise.get_future().get();
   }
   Result<core::PoolAccepted> create(const model::PoolRow& row) {
-    return wait<core::PoolAccepted>(
-        [&](auto done) { gke_->create_pool(row, "us-east5-b", std::move(done)); });
+    return wait<core::PoolAccepted>([&](auto done) {
+      gke_->create_pool(row, "us-east5-b", "1.34.1-gke.2541000", std::move(done));
+    });
   }
 
   static constexpr const char* kPools =
@@ -243,7 +282,7 @@ TEST_F(GkeTest, APoolIsCreatedWithoutAPolicyWhereNoneIsNeeded) {
   ASSERT_TRUE(accepted) << accepted.error().what;
   EXPECT_EQ(accepted->operation.value(), "operation-1");
   EXPECT_EQ(asked_, std::vector<std::string>{kPools});
-  EXPECT_EQ(bodies_[0], body_of(pool("v6e", "4x4")));
+  EXPECT_EQ(bodies_[0], body_of(pool("v6e", "4x4"), GkeSettings{}.idle_on_demand));
 }
 
 TEST_F(GkeTest, ThePolicyComesFirstAndMayBeThereAlready) {
@@ -293,7 +332,7 @@ TEST_F(GkeTest, AListingTellsOursFromOthersAndNoneFromUnreadable) {
            R"("config":{"labels":{"managed-by":"falcon","falcon-installation":"inst",)"
            R"("falcon-job":"j-1","falcon-provision":"3"}},)"
            R"("conditions":[{"code":"GCE_QUOTA_EXCEEDED","message":"more"}]},)"
-           R"({"name":"new","status":"SOMETHING_NEW"}]})");
+           R"({"name":"new","status":"SOMETHING_NEW","autoscaling":{"enabled":true}}]})");
   ASSERT_TRUE(listing);
   ASSERT_EQ(listing->pools.size(), 3U);
   EXPECT_TRUE(listing->pools[0].installation.empty());
@@ -305,7 +344,9 @@ TEST_F(GkeTest, AListingTellsOursFromOthersAndNoneFromUnreadable) {
   EXPECT_EQ(ours.status, core::PoolStatus::kError);
   EXPECT_EQ(ours.words, "Quota 'TPUS' exceeded; GCE_QUOTA_EXCEEDED: more");
   EXPECT_EQ(ours.words_kind, ErrorKind::kQuota);
+  EXPECT_FALSE(ours.autoscaled);
   EXPECT_EQ(listing->pools[2].status, core::PoolStatus::kUnknown);
+  EXPECT_TRUE(listing->pools[2].autoscaled);
   for (const char* body : {R"({"nodePools":{}})", R"({"nodePools":[7]})", R"({"nodePools":[{}]})"})
     EXPECT_FALSE(list(body)) << body;
 }
@@ -364,10 +405,12 @@ TEST_F(GkeTest, AControlPlaneIsReachedByAddressOrByName) {
         [&](auto done) { gke_->control_plane({"p", "us-east5", "c"}, std::move(done)); });
   };
   const auto by_address = find(
-      R"({"status":"RUNNING","endpoint":"10.0.0.2","masterAuth":{"clusterCaCertificate":"UEVN"}})");
+      R"({"status":"RUNNING","endpoint":"10.0.0.2","currentMasterVersion":"1.34.1-gke.2541000",)"
+      R"("masterAuth":{"clusterCaCertificate":"UEVN"}})");
   ASSERT_TRUE(by_address);
   EXPECT_EQ(by_address->url, "https://10.0.0.2");
   EXPECT_EQ(by_address->ca_pem, "PEM");
+  EXPECT_EQ(by_address->version, "1.34.1-gke.2541000");
   const auto by_name = find(
       R"({"endpoint":"10.0.0.2","controlPlaneEndpointsConfig":{"ipEndpointsConfig":{"enabled":false},)"
       R"("dnsEndpointConfig":{"endpoint":"gke-1.us-east5.gke.goog"}}})");

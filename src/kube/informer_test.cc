@@ -130,7 +130,7 @@ class InformerTest : public testing::Test {
  protected:
   void start() {
     kubernetes_ =
-        std::make_shared<Kubernetes>(http_, tokens_, gke::ControlPlane{api_.url(), "", ""});
+        std::make_shared<Kubernetes>(http_, tokens_, gke::ControlPlane{api_.url(), "", "", ""});
     informer_ = std::make_unique<Informer>(kubernetes_, timers_, model::GkeCluster{"p", "l", "c"},
                                            model::Installation("test"),
                                            [this](const core::Event& told) { hear(told); });

@@ -154,7 +154,8 @@ std::vector<FieldError> validate_job(const JobRow& job) {
   for (const auto& [key, value] : job.labels) {
     if (!is_label_key(key))
       complaints.add(fmt::format("labels[{}]", clean_text(key, 80)),
-                     "is no label key: [prefix/]name, name of 1 to 63 letters, digits and -_.");
+                     "{} is no label key: [prefix/]name, name of 1 to 63 letters, digits and -_.",
+                     shown(key));
     if (!is_label_value(value))
       complaints.add(fmt::format("labels[{}]", clean_text(key, 80)),
                      "{} is no label value: at most 63 letters, digits and -_.", shown(value));
@@ -306,6 +307,16 @@ std::vector<FieldError> validate_cluster(const ClusterRow& cluster) {
   if (!cluster.service_account.empty() && !is_dns_label(cluster.service_account))
     complaints.add("service_account", "{} is no service account", shown(cluster.service_account));
   return complaints.take();
+}
+
+std::string wrong_supply_mode(std::string_view text) {
+  if (text == "spot")
+    return "\"spot\" is not supported: a spot machine may be taken away from a running job; use "
+           "on-demand, or flex-start";
+  if (text == "queued" || text == "queued-provisioning")
+    return fmt::format("{} is not supported; flex-start queues for machines in the same way",
+                       shown(text));
+  return fmt::format("{} is not one of reservation, on-demand, flex-start", shown(text));
 }
 
 std::string join_field_errors(const std::vector<FieldError>& errors) {

@@ -45,6 +45,10 @@ std::vector<FieldError> validate_cluster(const ClusterRow& cluster);
 bool is_region(std::string_view text);
 bool is_zone(std::string_view text);
 
+// Why `text` is no supply mode. Ways to get machines that GKE has and Falcon refuses get their
+// reason.
+std::string wrong_supply_mode(std::string_view text);
+
 // "spec.topology: ...; spec.image: ..." on one line.
 std::string join_field_errors(const std::vector<FieldError>& errors);
 

@@ -139,7 +139,9 @@ Result<core::Payload> History::perform(const core::Command& command) {
       return core::Payload(std::monostate{});
     }
     Result<core::Payload> operator()(const core::CreatePool& c) const {
-      auto operation = h.world_.create_pool(c.row.gke, pool_request(c.row, h.installation_));
+      auto operation = h.world_.create_pool(
+          c.row.gke,
+          pool_request(c.row, h.installation_, !h.plan_.old_clusters.contains(c.row.gke.name)));
       if (!operation) return std::unexpected(operation.error());
       return core::Payload(core::PoolAccepted{*operation});
     }

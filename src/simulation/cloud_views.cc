@@ -61,7 +61,8 @@ bool is_ours(const cloudsim::Labels& labels, const model::Installation& installa
 }
 
 cloudsim::PoolRequest pool_request(const model::PoolRow& row,
-                                   const model::Installation& installation) {
+                                   const model::Installation& installation,
+                                   bool has_consolidation_delay) {
   const auto slice = model::find_slice(row.shape.type, row.shape.topology);
   FALCON_CHECK(slice.has_value());
   cloudsim::PoolRequest request;
@@ -82,11 +83,13 @@ cloudsim::PoolRequest pool_request(const model::PoolRow& row,
         "projects/" + row.reservation.project + "/reservations/" + row.reservation.name;
   if (row.supply == model::SupplyMode::kFlexStart) {
     request.initial_nodes = 0;
-    request.autoscaled = true;
-    request.autoscaling_max = slice->hosts;
     request.max_run_duration = Duration(7 * 24 * 3'600'000LL);
-    request.consolidation_delay = Duration(6 * 3'600'000LL);
   }
+  request.autoscaled = has_consolidation_delay || row.supply == model::SupplyMode::kFlexStart;
+  if (request.autoscaled) request.autoscaling_max = slice->hosts;
+  if (has_consolidation_delay)
+    request.consolidation_delay =
+        row.supply == model::SupplyMode::kFlexStart ? Duration(6 * 3'600'000LL) : Duration(600'000);
   request.labels = {{std::string(model::kManagedByLabel), "falcon"},
                     {std::string(model::kInstallationLabel), installation.value()},
                     {std::string(model::kJobLabel), row.owner.value()},
@@ -101,6 +104,7 @@ core::PoolView pool_view(const cloudsim::PoolRecord& record) {
   const cloudsim::Labels& labels = record.request->labels;
   view.installation = model::Installation(label_of(labels, model::kInstallationLabel));
   view.job = model::JobId(label_of(labels, model::kJobLabel));
+  view.autoscaled = record.request->autoscaled;
   view.provision = number_of(label_of(labels, model::kProvisionLabel));
   view.words = record.condition_words;
   if (record.condition_code.find("STOCKOUT") != std::string::npos)

@@ -9,7 +9,8 @@
 namespace falcon::simulation {
 
 cloudsim::PoolRequest pool_request(const model::PoolRow& row,
-                                   const model::Installation& installation);
+                                   const model::Installation& installation,
+                                   bool has_consolidation_delay);
 core::PoolView pool_view(const cloudsim::PoolRecord& record);
 core::OperationView operation_view(const cloudsim::OperationRecord& record);
 core::ReservationView reservation_view(const cloudsim::ReservationRecord& record);

@@ -52,7 +52,10 @@ void History::set_up_world() {
     const model::GkeCluster gke = model::gke_cluster_of(row);
     if (watches_.contains(gke)) continue;
     watches_[gke];
-    world_.add_cluster(cloudsim::ClusterSetup{gke, row.zone, {"default", "kube-system"}});
+    world_.add_cluster(
+        cloudsim::ClusterSetup{.gke = gke,
+                               .zone = row.zone,
+                               .has_consolidation_delay = !plan_.old_clusters.contains(gke.name)});
     watches_[gke].resource_version = world_.resource_version(gke);
   }
   for (const auto& reservation : plan_.reservations) world_.add_reservation(reservation);
@@ -65,8 +68,8 @@ void History::set_up_world() {
   row.owner = model::JobId("j0");
   row.provision = 1;
   row.name = model::PoolName("falcon-of-another-installation");
-  (void)world_.create_pool(row.gke, pool_request(row, model::Installation("other")));
-  cloudsim::PoolRequest person = pool_request(row, installation_);
+  (void)world_.create_pool(row.gke, pool_request(row, model::Installation("other"), false));
+  cloudsim::PoolRequest person = pool_request(row, installation_, false);
   person.name = model::PoolName("falcon-made-by-a-person");
   person.labels.clear();
   (void)world_.create_pool(row.gke, person);

@@ -240,7 +240,10 @@ void Laws::sent(const core::Command& command) {
       violate(7, fmt::format("{} is sent to {}, which is being deleted", create->job.value(),
                              create->pool.value()));
     const auto use = pools_.find(create->pool);
-    const bool whole = use != pools_.end() && use->second.all_ready;
+    // A pool from which GKE took all machines back gets them for the pods of the Job.
+    const bool none = use == pools_.end() || use->second.ready.empty();
+    const bool whole = (use != pools_.end() && use->second.all_ready) ||
+                       (none && told_autoscaled_.contains(create->pool));
     if (row != database_->pools().end() && row->second.supply != model::SupplyMode::kFlexStart &&
         !whole)
       violate(7, fmt::format("{} is sent to a part of the slice {}", create->job.value(),
@@ -286,6 +289,8 @@ void Laws::told(const core::Event& event) {
   if (listing == nullptr) return;
   for (const core::PoolView& pool : listing->pools)
     if (pool.status == core::PoolStatus::kStopping) told_stopping_.insert(pool.name);
+  for (const core::PoolView& pool : listing->pools)
+    if (pool.autoscaled) told_autoscaled_.insert(pool.name);
 }
 
 void Laws::rows_removed(const core::WriteState& write, const cloudsim::World& world) {
@@ -330,8 +335,9 @@ void Laws::look_for_idle_slots() {
   constexpr Duration kIdleMax{5'400'000};
   for (const auto& [key, since] : idle_since_)
     if (since + kIdleMax < now_)
-      violate(4, fmt::format("the slot of {} {} is given to nobody while jobs wait",
-                             key.cluster.value(), to_string(key.shape)));
+      violate(4, fmt::format("the slot of {} {} is given to nobody while {} waits",
+                             key.cluster.value(), to_string(key.shape),
+                             waiting_[key].begin()->value()));
 }
 
 void Laws::pod_runs(const cloudsim::Object& object) {

@@ -107,6 +107,7 @@ class Laws : public Database::Watcher {
   std::map<model::QueueKey, std::set<model::JobId>> under_way_;  // with the slot or a free pool
   std::map<model::QueueKey, MonoTime> idle_since_;
   std::set<model::PoolName> told_stopping_;
+  std::set<model::PoolName> told_autoscaled_;
   std::map<std::uint64_t, model::PoolName> creates_;   // by command
   std::map<model::PoolName, MonoTime> unknown_since_;  // creates that may have made a pool
   std::map<std::uint64_t, std::pair<model::GkeCluster, MonoTime>> listings_;  // by command

@@ -178,6 +178,9 @@ HistoryPlan draw_plan(std::uint64_t seed) {
   draw_faults(plan, faults);
   Random end(root.next());
   plan.faults_stop = seconds_between(end, 3'600, 10'800);
+  Random versions(root.next());
+  for (const model::ClusterRow& row : plan.clusters)
+    if (versions.happens({1, 4})) plan.old_clusters.insert(row.name);
   return plan;
 }
 

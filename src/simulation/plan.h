@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,8 @@ struct HistoryPlan {
   std::uint32_t reservation_changes = 0;
   bool foreign_pools = false;  // a person's with our prefix, another installation's with its label
   bool full_rotation = false;
-  Duration faults_stop{0};  // then the world is kind and all must come to rest
+  std::set<std::string> old_clusters;  // names of those whose pools have no consolidationDelay
+  Duration faults_stop{0};             // then the world is kind and all must come to rest
 };
 
 HistoryPlan draw_plan(std::uint64_t seed);

@@ -198,5 +198,30 @@ TEST_F(RunsAgain, AKubernetesJobDeletedBeforeItWasListedIsMissed) {
   EXPECT_EQ(row("gone").state.reason, Reason::kJobFailed);
 }
 
+// What an earlier process was told about a create stays true: no process has to live long to learn
+// that a pool is gone.
+TEST_F(RunsAgain, AControllerThatDiesEveryMinuteStillLearnsThatAPoolIsGone) {
+  add_job("train", Duration(0)).program.duration = Duration(900'000);
+  begin();
+  constexpr int kDeaths = 20;
+  std::function<void(int)> die = [&](int left) {
+    if (left == 0) return;
+    history_->crash(Duration(5'000));
+    history_->after(Duration(60'000), [&die, left] { die(left - 1); });
+  };
+  double begun = 0;
+  when_running("train", [&] {
+    begun = static_cast<double>(history_->world().now().time_since_epoch().count()) / 1'000;
+    const auto pool = history_->world().inventory().pools.front();
+    ASSERT_TRUE(history_->world().delete_pool(pool.cluster, pool.record.name));
+    die(kDeaths);
+  });
+  tell();
+  EXPECT_EQ(row("train").state.status, JobStatus::kSucceeded);
+  const auto made = times_of("< create-workload", "");
+  ASSERT_EQ(made.size(), 2U);
+  EXPECT_LT(made[1], begun + kDeaths * 60);
+}
+
 }  // namespace
 }  // namespace falcon::simulation

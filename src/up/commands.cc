@@ -146,6 +146,8 @@ class Parts {
     }
     settings.google_url = options_.google_endpoint;
     settings.holder = holder(io_);
+    settings.core = options_.tuning.core;
+    settings.gke = options_.tuning.gke;
     controller_ = std::make_unique<controller::Controller>(std::move(settings));
     controller_->start();
     return std::monostate{};

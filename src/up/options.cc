@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/connection.h"
+#include "cli/table.h"
 #include "usage/flags.h"
 
 namespace falcon::up {
@@ -46,6 +47,13 @@ void add_api_flags(CLI::App& app, Options& options) {
       ->allow_extra_args(false);
 }
 
+void print_settings(const Tuning& tuning, const cli::Io& io) {
+  cli::Table table({"NAME", "VALUE", "MAY BE", "WHAT"});
+  for (const TunableRow& row : tunable(tuning))
+    table.add({row.name, row.value, row.range, row.what});
+  table.print(io.out);
+}
+
 // Empty when all is well.
 std::string complaint(const Options& options) {
   const std::string& name = options.installation;
@@ -68,14 +76,20 @@ std::vector<SimCluster> sim_clusters() {
 std::expected<Options, int> parse_options(Command command, std::span<const std::string> args,
                                           const cli::Io& io) {
   Options options;
+  std::vector<std::string> assignments;
+  bool list_settings = false;
   const CommandWords words = words_of(command);
   CLI::App app{words.what, words.name};
   app.add_option("--data", options.data,
                  "Folder for all that is kept ($FALCON_DATA, ~/.local/share/falcon)");
   if (command != Command::kController) add_api_flags(app, options);
-  if (command != Command::kApiServer)
+  if (command != Command::kApiServer) {
     app.add_option("--google-endpoint", options.google_endpoint,
                    "One URL in place of Google's APIs: that of falcon sim");
+    app.add_option("--set", assignments, "NAME=VALUE, a number behind its decisions; repeatable")
+        ->allow_extra_args(false);
+    app.add_flag("--settings", list_settings, "Lists what --set may set, as it would be, and ends");
+  }
   if (command == Command::kUp) {
     app.add_flag("--sim", options.sim,
                  "With a local cloud that runs jobs' programs on this machine");
@@ -96,9 +110,17 @@ std::expected<Options, int> parse_options(Command command, std::span<const std::
                           usage::complaint(app, error, args), words.name);
     return std::unexpected(cli::kExitUsage);
   }
-  if (const std::string what = complaint(options); !what.empty()) {
+  std::string what = complaint(options);
+  for (const std::string& assignment : assignments)
+    if (const auto done = set(options.tuning, assignment); !done && what.empty())
+      what = "--set: " + done.error().what;
+  if (!what.empty()) {
     io.err << fmt::format("{}: {}\n", words.name, what);
     return std::unexpected(cli::kExitUsage);
+  }
+  if (list_settings) {
+    print_settings(options.tuning, io);
+    return std::unexpected(cli::kExitOk);
   }
   options.data = cli::data_folder(io, options.data);
   return options;

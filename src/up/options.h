@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/io.h"
+#include "up/tuning.h"
 
 namespace falcon::up {
 
@@ -36,6 +37,7 @@ struct Options {
   bool sim = false;                     // bring the local cloud along
   std::uint32_t speed = 30;             // seconds of its clock in one of ours
   bool allow_root = false;              // it may run the jobs' programs as root
+  Tuning tuning;
 };
 
 // The options, or the exit code after help or a complaint has been printed to `io`.

@@ -75,5 +75,21 @@ TEST_F(OptionsTest, ShowHelp) {
   EXPECT_THAT(out_.str(), HasSubstr("--sim"));
 }
 
+TEST_F(OptionsTest, SettingsAreSetAndListed) {
+  const auto options =
+      parse(Command::kController, {"--set", "pool-timeout=20m", "--set", "idle-on-demand=5m"});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->tuning.core.pool_timeout, Duration(1'200'000));
+  EXPECT_EQ(options->tuning.gke.idle_on_demand, Duration(300'000));
+  const auto listed = parse(Command::kUp, {"--settings", "--set", "pool-timeout=20m"});
+  ASSERT_FALSE(listed);
+  EXPECT_EQ(listed.error(), cli::kExitOk);
+  EXPECT_THAT(out_.str(), HasSubstr("pool-timeout              20m "));
+  const auto wrong = parse(Command::kUp, {"--set", "pool-timeout=never"});
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error(), cli::kExitUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("falcon up: --set: pool-timeout: \"never\" is not 1m to 1d\n"));
+}
+
 }  // namespace
 }  // namespace falcon::up

@@ -148,8 +148,11 @@ std::string suggestion(const CLI::App& command, std::span<const std::string> arg
   for (const std::string& arg : args) {
     const std::string word = arg.substr(0, arg.find('='));
     if (std::ranges::find(names, word) != names.end()) continue;
-    if (const std::string_view near = closest_word(word, known); !near.empty())
-      return fmt::format("; did you mean \"{}\"?", near);
+    std::string_view near = closest_word(word, known);
+    // The first words of a longer flag: --tpu for --tpu-type.
+    for (const std::string_view longer : known)
+      if (near.empty() && word.starts_with("--") && longer.starts_with(word + "-")) near = longer;
+    if (!near.empty()) return fmt::format("; did you mean \"{}\"?", near);
   }
   return {};
 }

@@ -62,6 +62,7 @@ class Fields {
   }
 
   void complain(std::string_view name, std::string what);
+  bool complained(std::string_view name) const;
   void done();
   std::string path_of(std::string_view name) const;
   Reading reading() const { return reading_; }
@@ -69,7 +70,6 @@ class Fields {
 
  private:
   const boost::json::value* take(std::string_view name, bool null_is_missing = false);
-  bool complained(std::string_view name) const;
   static std::string shown(std::string_view value);
 
   const boost::json::object& object_;

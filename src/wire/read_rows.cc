@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/text.h"
+#include "model/validation.h"
 #include "wire/rows.h"
 
 namespace falcon::wire {
@@ -69,7 +70,10 @@ std::int64_t limited(Fields& fields, std::string_view name, std::int64_t missing
 std::optional<model::SupplyMode> read_supply(Fields& fields, std::string_view name) {
   if (!fields.has(name)) return std::nullopt;
   if (fields.reading() == Reading::kLenient && fields.text(name).empty()) return std::nullopt;
-  return fields.word(name, model::supply_mode_from_string, model::kAllSupplyModes);
+  const std::string text = fields.text(name);
+  const auto mode = model::supply_mode_from_string(text);
+  if (!mode && !fields.complained(name)) fields.complain(name, model::wrong_supply_mode(text));
+  return mode;
 }
 
 void read_spec(Fields& fields, model::JobSpec& spec) {
