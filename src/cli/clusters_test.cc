@@ -23,13 +23,13 @@ const std::string kMissing = R"j({"health":"not-found","words":"Not found: clust
 TEST_F(Cli, LooksAfterClusters) {
   const std::string row = cluster_json("null");
   answer("POST /v1/clusters", 201, row);
-  EXPECT_EQ(run({"cluster", "add", "c1", "--project", "p", "--location", "us-east5-a",
-                 "--tpu-type", "v6e", "--bucket", "logs"}),
+  EXPECT_EQ(run({"cluster", "add", "c1", "--project", "p", "--location", "us-east5-a", "--tpu-type",
+                 "v6e", "--bucket", "logs"}),
             kExitOk)
       << err();
   EXPECT_THAT(requests_.back().body, HasSubstr(R"("zone":"us-east5-a")"));
-  EXPECT_EQ(run({"cluster", "add", "c1", "--project", "p", "--location", "us-east5-a",
-                 "--tpu-type", "v9", "--bucket", "logs"}),
+  EXPECT_EQ(run({"cluster", "add", "c1", "--project", "p", "--location", "us-east5-a", "--tpu-type",
+                 "v9", "--bucket", "logs"}),
             kExitUsage);
   EXPECT_THAT(err(), HasSubstr("falcon: --tpu-type: "));
   answer("PATCH /v1/clusters/c1", 200, row);

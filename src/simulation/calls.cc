@@ -156,7 +156,7 @@ Result<core::Payload> History::perform(const core::Command& command) {
       core::PoolListing listing;
       listing.pools.reserve(8);
       auto listed = h.world_.each_pool(c.gke, [&](const cloudsim::PoolRecord& record) {
-        listing.pools.push_back(pool_view(record));
+        listing.pools.push_back(h.pool_views_.of(record));
       });
       if (!listed) return std::unexpected(std::move(listed).error());
       return core::Payload(std::move(listing));

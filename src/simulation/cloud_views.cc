@@ -97,15 +97,20 @@ cloudsim::PoolRequest pool_request(const model::PoolRow& row,
   return request;
 }
 
-core::PoolView pool_view(const cloudsim::PoolRecord& record) {
-  core::PoolView view;
-  view.name = record.name;
+core::PoolView PoolViews::of(const cloudsim::PoolRecord& record) {
+  const auto [asked, fresh] = asked_.try_emplace(record.request.get());
+  if (fresh) {
+    asked->second.request = record.request;
+    core::PoolView& made = asked->second.view;
+    const cloudsim::Labels& labels = record.request->labels;
+    made.name = record.name;
+    made.installation = model::Installation(label_of(labels, model::kInstallationLabel));
+    made.job = model::JobId(label_of(labels, model::kJobLabel));
+    made.autoscaled = record.request->autoscaled;
+    made.provision = number_of(label_of(labels, model::kProvisionLabel));
+  }
+  core::PoolView view = asked->second.view;
   view.status = status_of(record.status);
-  const cloudsim::Labels& labels = record.request->labels;
-  view.installation = model::Installation(label_of(labels, model::kInstallationLabel));
-  view.job = model::JobId(label_of(labels, model::kJobLabel));
-  view.autoscaled = record.request->autoscaled;
-  view.provision = number_of(label_of(labels, model::kProvisionLabel));
   view.words = record.condition_words;
   if (record.condition_code.find("STOCKOUT") != std::string::npos)
     view.words_kind = ErrorKind::kOutOfCapacity;

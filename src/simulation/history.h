@@ -18,6 +18,7 @@
 #include "base/time_queue.h"
 #include "cloudsim/world.h"
 #include "core/core.h"
+#include "simulation/cloud_views.h"
 #include "simulation/database.h"
 #include "simulation/laws.h"
 #include "simulation/plan.h"
@@ -105,6 +106,7 @@ class History {
   Random people_;
   Random lag_;
   MonoTime now_{};
+  PoolViews pool_views_;
   TimeQueue queue_;
   std::vector<core::Command> commands_;  // kept for its memory
   Laws laws_;

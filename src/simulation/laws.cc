@@ -50,7 +50,10 @@ void Laws::violate(int law, const std::string& words) {
 
 bool Laws::takes_idle_pool(const JobRow& row) const {
   const auto pool = database_->pools().find(row.state.node_pool_name);
-  if (pool != database_->pools().end() && pool->second.kept) return true;
+  // A pool's name says whose it is and which of its owner's; its row says so without a hash.
+  if (pool != database_->pools().end())
+    return pool->second.kept || pool->second.owner != row.id ||
+           pool->second.provision != row.state.provision;
   return !row.state.node_pool_name.empty() &&
          row.state.node_pool_name != model::pool_name(installation_, row.id, row.state.provision);
 }
@@ -335,9 +338,9 @@ void Laws::look_for_idle_slots() {
   constexpr Duration kIdleMax{5'400'000};
   for (const auto& [key, since] : idle_since_)
     if (since + kIdleMax < now_)
-      violate(4, fmt::format("the slot of {} {} is given to nobody while {} waits",
-                             key.cluster.value(), to_string(key.shape),
-                             waiting_[key].begin()->value()));
+      violate(
+          4, fmt::format("the slot of {} {} is given to nobody while {} waits", key.cluster.value(),
+                         to_string(key.shape), waiting_[key].begin()->value()));
 }
 
 void Laws::pod_runs(const cloudsim::Object& object) {
