@@ -30,7 +30,7 @@ TEST_F(JobsTest, ASubmittedJobIsThereExactlyAlsoAfterARestart) {
       R"({"image":"busybox","command":["sh","-c","𝄞 日本語 \"q\" \\ \n"],"args":["","*"],)"
       R"("env":[{"name":"A","value":"1"},{"name":"B","valueFrom":{"secretKeyRef":{"name":"s","key":"k"}}}],)"
       R"("tpu_type":"v6e","topology":"4x4","supply_mode":"on-demand","timeout_seconds":3600,)"
-      R"("termination_grace_seconds":0,"max_retries":2})";
+      R"("termination_grace_seconds":0,"max_retries":2,"max_wait_seconds":900})";
   const Answer made = call(
       "POST", "/v1/jobs",
       R"({"name":"train","actor":"ann","priority":-5,"labels":{"a/b":"c"},"spec":)" + spec + "}");

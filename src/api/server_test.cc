@@ -94,7 +94,8 @@ TEST_F(ServerTest, BrokenBodiesAreRefusedAndChangeNothing) {
 }
 
 TEST_F(ServerTest, EveryAbsurdNumberIsA400) {
-  for (const char* field : {"timeout_seconds", "termination_grace_seconds", "max_retries"})
+  for (const char* field :
+       {"timeout_seconds", "termination_grace_seconds", "max_retries", "max_wait_seconds"})
     for (const char* value : {"-1", "2147483648", "9223372036854775808", "1e308", "3600.5",
                               "\"3600\"", "null", "true"}) {
       std::string text = job_text("a");

@@ -35,6 +35,7 @@ std::string for_pending(const model::JobRow& job) {
     case Reason::kTimeout:
     case Reason::kInvalidSpec:
     case Reason::kDisrupted:
+    case Reason::kWaitTimeout:
       return "follow it: falcon wait " + job.name;
   }
   std::abort();
@@ -62,6 +63,11 @@ std::string for_failed(const model::JobRow& job) {
     case Reason::kDisrupted:
       return "its machines were lost again and again: look at the cluster's maintenance and "
              "reservation, then submit it again";
+    case Reason::kWaitTimeout:
+      return fmt::format(
+          "it had no machines within its {} s: submit it again with a longer "
+          "spec.max_wait_seconds, another supply_mode or topology",
+          job.spec.max_wait_seconds);
     case Reason::kInvalidSpec:
       return "correct what the message names and submit it again";
     case Reason::kNone:

@@ -146,6 +146,8 @@ class Grammar {
             *command, "--max-retries", 0, model::kRetriesMax,
             [this](std::int64_t value) { submit.max_retries = value; },
             "Runs again after failures: 0 to 10"),
+        command->add_option("--max-wait", submit.max_wait,
+                            "Gives up when it has no machines after so long: 30m, 2d"),
         command->add_option("--env", submit.env, "NAME=VALUE, may be repeated")
             ->allow_extra_args(false),
         command->add_option("--label", submit.labels, "KEY=VALUE, may be repeated")

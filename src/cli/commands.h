@@ -37,6 +37,7 @@ struct SubmitOptions {
   std::string supply_mode;
   std::string timeout;
   std::string grace;
+  std::string max_wait;
   std::int64_t max_retries = 0;
   std::vector<std::string> env;     // NAME=VALUE
   std::vector<std::string> labels;  // KEY=VALUE

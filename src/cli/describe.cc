@@ -86,10 +86,14 @@ void print_spec(Sheet& sheet, const model::JobSpec& spec) {
                                      variable.secret_key);
   }
   sheet.line("Environment", environment);
-  sheet.line("Limits", fmt::format("runs at most {}, {} to end after SIGTERM, {} retries",
-                                   format_span(Duration(spec.timeout_seconds * 1000)),
-                                   format_span(Duration(spec.termination_grace_seconds * 1000)),
-                                   spec.max_retries));
+  std::string limits =
+      fmt::format("runs at most {}, {} to end after SIGTERM, {} retries",
+                  format_span(Duration(spec.timeout_seconds * 1000)),
+                  format_span(Duration(spec.termination_grace_seconds * 1000)), spec.max_retries);
+  if (spec.max_wait_seconds > 0)
+    limits +=
+        fmt::format(", waits at most {}", format_span(Duration(spec.max_wait_seconds * 1000)));
+  sheet.line("Limits", limits);
 }
 
 std::string attempts_text(const model::JobState& state) {

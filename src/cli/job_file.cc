@@ -18,11 +18,11 @@ namespace falcon::cli {
 namespace {
 
 constexpr std::array<std::string_view, 5> kJobFields{"name", "actor", "priority", "labels", "spec"};
-constexpr std::array<std::string_view, 10> kSpecFields{
+constexpr std::array<std::string_view, 11> kSpecFields{
     "image",       "command",         "args",
     "env",         "tpu_type",        "topology",
     "supply_mode", "timeout_seconds", "termination_grace_seconds",
-    "max_retries"};
+    "max_retries", "max_wait_seconds"};
 constexpr std::array<std::string_view, 3> kVariableFields{"name", "value", "valueFrom"};
 constexpr std::array<std::string_view, 1> kValueFromFields{"secretKeyRef"};
 constexpr std::array<std::string_view, 2> kSecretFields{"name", "key"};
@@ -245,6 +245,7 @@ class DocumentReader {
       if (key == "termination_grace_seconds")
         spec.termination_grace_seconds = integer<std::int64_t>(value, path);
       if (key == "max_retries") spec.max_retries = integer<std::int64_t>(value, path);
+      if (key == "max_wait_seconds") spec.max_wait_seconds = integer<std::int64_t>(value, path);
     }
     return spec;
   }

@@ -15,6 +15,7 @@
 //     timeout_seconds: 3600
 //     termination_grace_seconds: 30
 //     max_retries: 0
+//     max_wait_seconds: 0
 //
 // Everything that can be known wrong is found here, with its line, before anything is sent; the
 // limits are those of model/validation.h. Pure, any thread.

@@ -50,6 +50,7 @@ spec:
   timeout_seconds: 7200
   termination_grace_seconds: 60
   max_retries: 2
+  max_wait_seconds: 900
 )yaml");
   ASSERT_THAT(file.problems, IsEmpty());
   ASSERT_EQ(file.jobs.size(), 1u);
@@ -67,6 +68,7 @@ spec:
   EXPECT_EQ(job.spec.timeout_seconds, 7200);
   EXPECT_EQ(job.spec.termination_grace_seconds, 60);
   EXPECT_EQ(job.spec.max_retries, 2);
+  EXPECT_EQ(job.spec.max_wait_seconds, 900);
 }
 
 TEST(JobFile, FillsInWhoSubmitsAndTheDefaults) {

@@ -23,7 +23,7 @@ model::Actor default_actor(const Io& io) {
 
 // The flag that a field of the job is given by.
 std::string flag_of(std::string_view field) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kFlags{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kFlags{
       {{"name", "--name"},
        {"actor", "--actor"},
        {"priority", "--priority"},
@@ -37,6 +37,7 @@ std::string flag_of(std::string_view field) {
        {"spec.timeout_seconds", "--timeout"},
        {"spec.termination_grace_seconds", "--grace"},
        {"spec.max_retries", "--max-retries"},
+       {"spec.max_wait_seconds", "--max-wait"},
        {"spec.supply_mode", "--supply-mode"}}};
   for (const auto& [prefix, flag] : kFlags)
     if (field.starts_with(prefix)) return std::string(flag);
@@ -90,6 +91,9 @@ JobFile job_from_flags(const Io& io, const SubmitOptions& options) {
   if (!options.grace.empty())
     job.spec.termination_grace_seconds =
         seconds_of(options.grace, "--grace", model::kGraceSecondsMax, file.problems);
+  if (!options.max_wait.empty())
+    job.spec.max_wait_seconds =
+        seconds_of(options.max_wait, "--max-wait", model::kWaitSecondsMax, file.problems);
   if (!options.supply_mode.empty()) {
     job.spec.supply_mode = model::supply_mode_from_string(options.supply_mode);
     if (!job.spec.supply_mode)

@@ -167,7 +167,8 @@ void Core::State::create_workload(Pool& pool) {
   const bool sent_before = attempt.create_retry.failures > 0 || late_create_possible(attempt);
   const bool comes_for_pods =
       (flex && is_capacity(pool)) ||
-      (given_back && (pool.row.phase == PoolPhase::kAccepted || sent_before));
+      (given_back && (pool.row.phase == PoolPhase::kAccepted || sent_before)) ||
+      (FALCON_MUTANT(kEveryPoolScales) && is_capacity(pool));
   const bool machines = healthy(pool) || comes_for_pods ||
                         (FALCON_MUTANT(kPartialSlice) && pool.nodes_ready > 0) ||
                         FALCON_MUTANT(kStoppingIsCapacity);
@@ -444,7 +445,11 @@ void Core::State::verify_gone(Pool& pool) {
       attempt.look_retry.failures = 1;
       attempt.look_retry.not_before = mono() + jittered(settings_.call_backoff.cap);
     }
-    const WorkloadLook* look = looked_since(pool, *attempt.remove_since);
+    // A look from before the end of that time knows nothing of a create that came after it.
+    MonoTime since = *attempt.remove_since;
+    if (attempt.row.late_create_until && !late_create_possible(attempt))
+      since = std::max(since, mono() - (wall() - *attempt.row.late_create_until));
+    const WorkloadLook* look = looked_since(pool, since);
     if (look == nullptr) return;
     if (look->workload || look->pods > 0) {
       look_again(pool);

@@ -77,6 +77,7 @@ void Core::State::reach_wanted_state(Job& job, JobState& want) {
     settle_aborting(job, want);
     return;
   }
+  judge_wait(job);
   if (job.verdict && job.verdict->again != Verdict::Again::kNo) {
     run_again(job, want);
     return;
@@ -103,6 +104,29 @@ void Core::State::reach_wanted_state(Job& job, JobState& want) {
   }
   if (job.queue == nullptr) return;  // its cluster's row is gone; only the attempt decides
   describe_acquiring(job, want);
+}
+
+// Its own limit on how long it may have no machines, from its submission on; time goes on while
+// Falcon is away. Where a Kubernetes Job stands or may stand, only complete lists can say that the
+// machines are not there.
+void Core::State::judge_wait(Job& job) {
+  if (job.max_wait_seconds == 0 || job.verdict || job.state.status != JobStatus::kPending) return;
+  if (job.state.attempts_over > 0 || !clock_trusted_) return;
+  if (job.pool != nullptr && job.pool->attempt) {
+    const Pool& pool = *job.pool;
+    if (pool.row.phase == PoolPhase::kReady || pool.attempt->row.dispatched_at) return;
+    if (!pool.gke->in_sync || pool.nodes_ready >= pool.shape->slice.hosts) return;
+  }
+  const WallTime begun = FALCON_MUTANT(kWaitIsRunTime) ? WallTime{} : job.waiting.created_at;
+  const WallTime limit = begun + std::chrono::seconds(job.max_wait_seconds);
+  if (wall() < limit) {
+    wake(job, mono() + (limit - wall()));
+    return;
+  }
+  job.verdict = failed(
+      Reason::kWaitTimeout,
+      make_message(MessageCode::kWaitTimeout, {std::to_string(job.max_wait_seconds),
+                                               job.backoff ? job.backoff->words : std::string()}));
 }
 
 // By what its durable row shows: it acquires, and not by way of an idle pool, which needs no slot.
@@ -304,6 +328,8 @@ void Core::State::judge_workload(Job& job, Pool& pool, const WorkloadView& workl
     verdict.message = make_message(MessageCode::kNone);
     verdict.exit_code = 0;
   } else {
+    // Whose failure it is only all of its pods and machines can say.
+    if (!pool.gke->in_sync) return;
     // The pods say more than the Job's condition; their news may come a little later.
     if (!attempt.verdict_since) attempt.verdict_since = mono();
     if (culprit == nullptr && !due(job, *attempt.verdict_since + kPodNewsGrace)) return;

@@ -70,6 +70,8 @@ std::string_view to_string(Mutant mutant) {
       return "wait-for-given-back";
     case Mutant::kEveryPoolScales:
       return "every-pool-scales";
+    case Mutant::kWaitIsRunTime:
+      return "wait-is-run-time";
   }
   std::abort();
 }

@@ -40,10 +40,10 @@ enum class Mutant : std::uint8_t {
   kDisruptForEver,       // lost machines are never too many
   kAgainTooEarly,        // the next attempt begins before the last one's pods are gone
   kWaitForGivenBack,     // machines that GKE took back are waited for without pods
-  kEveryPoolScales,      // a pool of a fixed size counts as one that GKE scales
+  kEveryPoolScales,      // a Job is sent to any pool without nodes, as if GKE scaled it
+  kWaitIsRunTime,        // the limit on waiting is not counted from the submission
 };
-inline constexpr std::uint8_t kMutantCount =
-    static_cast<std::uint8_t>(Mutant::kEveryPoolScales) + 1;
+inline constexpr std::uint8_t kMutantCount = static_cast<std::uint8_t>(Mutant::kWaitIsRunTime) + 1;
 
 std::string_view to_string(Mutant mutant);
 

@@ -135,6 +135,8 @@ void Core::State::observe(const JobObserved& event) {
     job.grace_seconds = event.row.spec.termination_grace_seconds;
     job.max_retries =
         static_cast<std::uint32_t>(std::max<std::int64_t>(event.row.spec.max_retries, 0));
+    job.max_wait_seconds = static_cast<std::uint32_t>(
+        std::clamp<std::int64_t>(event.row.spec.max_wait_seconds, 0, model::kWaitSecondsMax));
     job.shape = intern(model::shape_of(event.row.spec));
     const auto errors = model::validate_job(event.row);
     if (!errors.empty())

@@ -142,8 +142,8 @@ bool Core::State::is_capacity(const Pool& pool) const {
 // GKE has taken all machines of a pool back, or never got them: it brings them for pending pods,
 // and not otherwise.
 bool Core::State::machines_given_back(const Pool& pool) const {
-  return is_capacity(pool) && (pool.seen->autoscaled || FALCON_MUTANT(kEveryPoolScales)) &&
-         pool.gke->in_sync && pool.nodes.empty() && !FALCON_MUTANT(kWaitForGivenBack);
+  return is_capacity(pool) && pool.seen->autoscaled && pool.gke->in_sync && pool.nodes.empty() &&
+         !FALCON_MUTANT(kWaitForGivenBack);
 }
 
 bool Core::State::healthy(const Pool& pool) const {
@@ -366,8 +366,10 @@ void Core::State::step_accepted(Pool& pool) {
     dispatch(pool);  // the pending pods are the request for machines
     return;
   }
-  if (running && !pool.attempt && machines_given_back(pool) &&
-      due(pool, *pool.running_since + settings_.give_way_after)) {
+  const bool early = FALCON_MUTANT(kEveryPoolScales) && pool.nodes.empty();
+  if (running && !pool.attempt &&
+      (early ||
+       (machines_given_back(pool) && due(pool, *pool.running_since + settings_.give_way_after)))) {
     dispatch(pool);
     return;
   }

@@ -105,6 +105,7 @@ struct Job : Record {
   const ShapeFacts* shape = nullptr;  // null: the spec is invalid
   std::int64_t grace_seconds = 0;
   std::uint32_t max_retries = 0;
+  std::uint32_t max_wait_seconds = 0;    // 0: without end
   std::unique_ptr<std::string> invalid;  // why the spec is; null: it is valid
 
   model::JobState state;  // the row, as last known to be durable
@@ -443,6 +444,7 @@ class Core::State {
   void reconcile_job(Job& job);
   void reach_wanted_state(Job& job, model::JobState& want);
   bool row_holds_slot(const Job& job) const;
+  void judge_wait(Job& job);
   void describe_waiting(Job& job, model::JobState& want);
   void describe_acquiring(Job& job, model::JobState& want);
   void describe_attempt(Job& job, Pool& pool, model::JobState& want);

@@ -89,6 +89,7 @@ enum class Reason : std::uint8_t {
   // Beyond the first specification:
   kInvalidSpec,  // a row that no check at submit had seen
   kDisrupted,    // its machines were lost once more than the limit allows
+  kWaitTimeout,  // it waited longer than its max_wait_seconds
 };
 inline constexpr std::array kAllReasons{Reason::kNone,
                                         Reason::kWaiting,
@@ -102,7 +103,8 @@ inline constexpr std::array kAllReasons{Reason::kNone,
                                         Reason::kJobFailed,
                                         Reason::kTimeout,
                                         Reason::kInvalidSpec,
-                                        Reason::kDisrupted};
+                                        Reason::kDisrupted,
+                                        Reason::kWaitTimeout};
 
 constexpr std::string_view to_string(Reason reason) {
   switch (reason) {
@@ -132,6 +134,8 @@ constexpr std::string_view to_string(Reason reason) {
       return "InvalidSpec";
     case Reason::kDisrupted:
       return "Disrupted";
+    case Reason::kWaitTimeout:
+      return "WaitTimeout";
   }
   std::abort();
 }
@@ -186,6 +190,8 @@ struct JobSpec {
   std::int64_t timeout_seconds = 86'400;
   std::int64_t termination_grace_seconds = 30;
   std::int64_t max_retries = 0;  // of the job's own failures
+  // From its submission until the machines of its first attempt are ready; 0: without end.
+  std::int64_t max_wait_seconds = 0;
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 

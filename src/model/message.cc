@@ -42,6 +42,7 @@ const std::array kCodes{
     CodeRow{MessageCode::kJobFailed, "JobFailed", {"words"}},
     CodeRow{MessageCode::kStartTimeout, "StartTimeout", {"limit_minutes", "words"}},
     CodeRow{MessageCode::kTimeout, "Timeout", {"timeout_seconds"}},
+    CodeRow{MessageCode::kWaitTimeout, "WaitTimeout", {"max_wait_seconds", "words"}},
     CodeRow{MessageCode::kInvalidSpec, "InvalidSpec", {"words"}},
     CodeRow{
         MessageCode::kAttemptFailed, "AttemptFailed", {"attempt", "words", "retry", "max_retries"}},

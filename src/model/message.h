@@ -36,6 +36,7 @@ enum class MessageCode : std::uint8_t {
   kJobFailed,           // words
   kStartTimeout,        // limit_minutes, words
   kTimeout,             // timeout_seconds
+  kWaitTimeout,         // max_wait_seconds, words
   kInvalidSpec,         // words
   kAttemptFailed,       // attempt, words, retry, max_retries
   kAttemptDisrupted,    // attempt, words, disruption, limit

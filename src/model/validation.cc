@@ -179,6 +179,7 @@ std::vector<FieldError> validate_job(const JobRow& job) {
   complaints.range("spec.termination_grace_seconds", spec.termination_grace_seconds,
                    kGraceSecondsMin, kGraceSecondsMax);
   complaints.range("spec.max_retries", spec.max_retries, 0, kRetriesMax);
+  complaints.range("spec.max_wait_seconds", spec.max_wait_seconds, 0, kWaitSecondsMax);
   return complaints.take();
 }
 

@@ -28,6 +28,7 @@ inline constexpr std::int64_t kFlexTimeoutSecondsMax =
 inline constexpr std::int64_t kGraceSecondsMin = 0;
 inline constexpr std::int64_t kGraceSecondsMax = 3'600;  // what GKE honours on TPU nodes
 inline constexpr std::int64_t kRetriesMax = 10;
+inline constexpr std::int64_t kWaitSecondsMax = 365 * 86'400;  // 0: no limit
 inline constexpr std::int32_t kPriorityMin = -1000;
 inline constexpr std::int32_t kPriorityMax = 1000;
 

@@ -89,6 +89,9 @@ TEST(ValidateJob, HoldsNumbersToTheirRanges) {
   job.spec.max_retries = -1;
   EXPECT_EQ(complaint(job), "spec.max_retries");
   job = good_job();
+  job.spec.max_wait_seconds = kWaitSecondsMax + 1;
+  EXPECT_EQ(complaint(job), "spec.max_wait_seconds");
+  job = good_job();
   job.priority = kPriorityMax + 1;
   EXPECT_EQ(complaint(job), "priority");
 }

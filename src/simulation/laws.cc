@@ -84,6 +84,13 @@ void Laws::job_written(const model::JobState& before, const JobRow& after) {
                             to_string(after.state.reason)));
   if (after.state.message.code == model::MessageCode::kNone && to != JobStatus::kSucceeded)
     violate(11, fmt::format("{} is {} without a message", id, to_string(to)));
+  if (to == JobStatus::kFailed && after.state.reason == Reason::kWaitTimeout) {
+    const bool early = *after.state.finished_at <
+                       after.created_at + std::chrono::seconds(after.spec.max_wait_seconds);
+    if (early || after.spec.max_wait_seconds == 0 || after.state.started_at ||
+        before.status != JobStatus::kPending)
+      violate(7, fmt::format("{} gave up waiting before its limit", id));
+  }
   if (to == JobStatus::kFailed && after.state.reason == Reason::kTimeout &&
       after.state.message.code != model::MessageCode::kMachinesEnded) {
     const bool early =

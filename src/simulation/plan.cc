@@ -120,6 +120,8 @@ void draw_jobs(HistoryPlan& plan, Random& random) {
       job.row.spec.max_retries = static_cast<std::int64_t>(random.below(4));
       job.heals_at_attempt = static_cast<std::uint32_t>(random.below(5));
     }
+    if (random.happens({1, 12}))
+      job.row.spec.max_wait_seconds = static_cast<std::int64_t>(300 + random.below(3'600));
     if (random.happens({1, 40})) job.row.spec.topology = "3x5";  // a poisonous row
     job.submit_after = random.between(Duration(0), spread);
     if (random.happens({1, 6})) job.abort_after = seconds_between(random, 0, 3'600);

@@ -223,5 +223,39 @@ TEST_F(RunsAgain, AControllerThatDiesEveryMinuteStillLearnsThatAPoolIsGone) {
   EXPECT_LT(made[1], begun + kDeaths * 60);
 }
 
+// A machine is lost while Falcon is away, and it comes back just when the other pod, told to go,
+// has ended with an exit code: that pod is told first, and it is not the job's failure.
+TEST_F(RunsAgain, AHalfToldListBlamesNobody) {
+  add_job("train", Duration(0)).program.duration = Duration(1'200'000);
+  const auto live = [&](Duration away) {
+    std::optional<Duration> failed_after;
+    begin();
+    when_running("train", [&] {
+      const MonoTime begun = history_->world().now();
+      const auto pod_is = [this](const char* index, cloudsim::PodPhase phase) {
+        return std::ranges::any_of(history_->world().inventory().pods, [&](const auto& pod) {
+          return pod.object->name.find(index) != std::string::npos &&
+                 pod.object->pod().phase == phase;
+        });
+      };
+      for (const auto& pod : history_->world().inventory().pods)
+        if (pod.object->name.find("-1-") != std::string::npos)
+          history_->world().lose_node(pod.cluster, model::NodeName(pod.object->pod().node));
+      history_->crash(away);
+      once([pod_is] { return pod_is("-0-", cloudsim::PodPhase::kFailed); },
+           [&failed_after, begun, this] { failed_after = history_->world().now() - begun; });
+    });
+    tell();
+    return failed_after;
+  };
+  const auto failed_after = live(std::chrono::hours(1));
+  ASSERT_TRUE(failed_after);
+  for (int i = 0; i < 20; ++i) {
+    live(*failed_after - Duration(200) * i);
+    EXPECT_EQ(row("train").state.status, JobStatus::kSucceeded) << i;
+    EXPECT_EQ(row("train").state.disruptions, 1U) << i;
+  }
+}
+
 }  // namespace
 }  // namespace falcon::simulation

@@ -168,5 +168,26 @@ TEST_F(Story, ALateCreateOfAnEndedJobRunsNowhere) {
   EXPECT_TRUE(history.world().inventory().pools.empty());
 }
 
+// The same with an abort, while Google is busy and the pool stays for half an hour: what the late
+// create made runs there long after no create can come any more, and so the job is not Aborted yet.
+TEST_F(Story, ALateCreateOfAnAbortedJobKeepsItFromBeingAborted) {
+  add_job("first", Duration(0)).program.duration = Duration(7'200'000);
+  History& history = begin();
+  history.delay_once("create-workload", std::chrono::minutes(4));
+  once([&] { return row("first").state.status == model::JobStatus::kRunning; },
+       [&] {
+         history.world().begin_cluster_operation(model::gke_cluster_of(plan_.clusters.front()),
+                                                 std::chrono::minutes(30));
+         history.abort(model::JobId("first"));
+       });
+  tell();
+  ASSERT_EQ(times_of("late", "").size(), 1U);
+  EXPECT_EQ(row("first").state.status, model::JobStatus::kAborted);
+  const auto aborted = first("abort", "first");
+  const auto told = first("< write-job", "Aborted");
+  ASSERT_TRUE(aborted && told);
+  EXPECT_GT(*told, *aborted + 1'700) << "its pods run until the pool goes";
+}
+
 }  // namespace
 }  // namespace falcon::simulation

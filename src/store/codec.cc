@@ -145,6 +145,7 @@ std::string to_text(const model::JobSpec& spec) {
   object["timeout_seconds"] = spec.timeout_seconds;
   object["termination_grace_seconds"] = spec.termination_grace_seconds;
   object["max_retries"] = spec.max_retries;
+  object["max_wait_seconds"] = spec.max_wait_seconds;
   return json::serialize(object);
 }
 
@@ -169,6 +170,7 @@ model::JobSpec spec_from_text(std::string_view text) {
   spec.termination_grace_seconds =
       integer_of(object, "termination_grace_seconds", spec.termination_grace_seconds);
   spec.max_retries = integer_of(object, "max_retries", spec.max_retries);
+  spec.max_wait_seconds = integer_of(object, "max_wait_seconds", spec.max_wait_seconds);
   return spec;
 }
 

@@ -101,6 +101,7 @@ class StoreContract : public testing::TestWithParam<BackendKind> {
     job.spec.timeout_seconds = 77;
     job.spec.termination_grace_seconds = 5;
     job.spec.max_retries = 2;
+    job.spec.max_wait_seconds = 600;
     return job;
   }
   model::JobRow submitted(const std::string& name, const std::string& actor = "ann") {

@@ -90,6 +90,7 @@ void read_spec(Fields& fields, model::JobSpec& spec) {
       limited(fields, "termination_grace_seconds", spec.termination_grace_seconds,
               model::kGraceSecondsMin, model::kGraceSecondsMax);
   spec.max_retries = limited(fields, "max_retries", 0, 0, model::kRetriesMax);
+  spec.max_wait_seconds = limited(fields, "max_wait_seconds", 0, 0, model::kWaitSecondsMax);
 }
 
 model::Shape read_shape(Fields& fields) {

@@ -37,6 +37,7 @@ json::object spec_object(const model::JobSpec& spec) {
   object["timeout_seconds"] = spec.timeout_seconds;
   object["termination_grace_seconds"] = spec.termination_grace_seconds;
   object["max_retries"] = spec.max_retries;
+  object["max_wait_seconds"] = spec.max_wait_seconds;
   return object;
 }
 

@@ -42,6 +42,8 @@ std::string_view message_en(MessageCode code) {
       return "Pods are starting ({started}/{expected} started)[: {words}]";
     case MessageCode::kRunning:
       return "Pods are running ({active}/{expected} active)";
+    case MessageCode::kWaitTimeout:
+      return "Had no machines after waiting {max_wait_seconds}s[: {words}]";
     case MessageCode::kPoolTimeout:
       return "Creating the node pool timed out ({limit_minutes}m)[: {words}]";
     case MessageCode::kPoolFailed:

@@ -50,6 +50,7 @@ TEST(Words, SayWhatTheSpecificationsTableShows) {
       {make_message(MessageCode::kPodTerminated, {"OOMKilled", "137", ""}),
        "Pod terminated: OOMKilled (exit code 137)"},
       {make_message(MessageCode::kTimeout, {"3600"}), "任务超时 (3600s),已取消 Job"},
+      {make_message(MessageCode::kWaitTimeout, {"600", ""}), "等待资源超时 (600s)"},
       {make_message(MessageCode::kAborting), "正在中止,等待 K8s Job 删除和 node pool 清理..."},
       {make_message(MessageCode::kAborted), "用户中止"},
   };

@@ -42,6 +42,8 @@ std::string_view message_zh(MessageCode code) {
       return "Pod 启动中 ({started}/{expected} started)[: {words}]";
     case MessageCode::kRunning:
       return "Pod 运行中 ({active}/{expected} active)";
+    case MessageCode::kWaitTimeout:
+      return "等待资源超时 ({max_wait_seconds}s)[: {words}]";
     case MessageCode::kPoolTimeout:
       return "node pool 创建超时 ({limit_minutes}m)[: {words}]";
     case MessageCode::kPoolFailed:
