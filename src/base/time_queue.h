@@ -13,7 +13,7 @@ namespace falcon {
 
 class TimeQueue {
  public:
-  bool empty() const { return heap_.empty(); }
+  // MonoTime::max() when nothing is to be done.
   MonoTime next() const { return heap_.empty() ? MonoTime::max() : heap_.front().at; }
 
   void push(MonoTime at, std::function<void()> what) {

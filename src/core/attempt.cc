@@ -361,17 +361,17 @@ bool Core::State::end_needs_look(Pool& pool) {
   if (!attempt.end_seen) attempt.end_seen = mono();
   const MonoTime since = *attempt.end_seen;
   const WorkloadLook* look = looked_since(pool, since);
-  if (look == nullptr) {
-    // Nobody can look for longer than the job's grace: the pool's end will be the proof.
+  // Nobody can tell for longer than the job's grace: the pool's end will be the proof.
+  const auto not_told = [&] {
     const MonoTime limit =
         since + std::chrono::seconds(pool.job->grace_seconds) + settings_.pod_gone_margin;
     wake(pool, limit);
-    if (mono() >= limit) {
-      if (!attempt.remove_since) attempt.remove_since = since;
-      condemn(pool);
-    }
+    if (mono() < limit) return true;
+    attempt.remove_since = since;
+    condemn(pool);
     return true;
-  }
+  };
+  if (look == nullptr) return not_told();
   if (!look->workload || look->workload->verdict == WorkloadView::Verdict::kNone) return false;
   if (ended_by_deletion(*look->workload)) return false;
   if (!pool.job->verdict) {
@@ -383,6 +383,8 @@ bool Core::State::end_needs_look(Pool& pool) {
     }
     if (pool.job->verdict)
       mark(pool.job);
+    else if (!pool.gke->in_sync)
+      return not_told();
     else
       wake(pool, mono() + Duration(1'000));  // its pods' news may come a little later
   }

@@ -107,15 +107,16 @@ void Core::State::reach_wanted_state(Job& job, JobState& want) {
 }
 
 // Its own limit on how long it may have no machines, from its submission on; time goes on while
-// Falcon is away. Where a Kubernetes Job stands or may stand, only complete lists can say that the
-// machines are not there.
+// Falcon is away. Of a pool that was accepted only complete lists can say that its machines are not
+// there.
 void Core::State::judge_wait(Job& job) {
   if (job.max_wait_seconds == 0 || job.verdict || job.state.status != JobStatus::kPending) return;
   if (job.state.attempts_over > 0 || !clock_trusted_) return;
-  if (job.pool != nullptr && job.pool->attempt) {
+  if (job.pool != nullptr && job.pool->row.phase != PoolPhase::kIntended) {
     const Pool& pool = *job.pool;
-    if (pool.row.phase == PoolPhase::kReady || pool.attempt->row.dispatched_at) return;
-    if (!pool.gke->in_sync || pool.nodes_ready >= pool.shape->slice.hosts) return;
+    if (pool.row.phase == PoolPhase::kReady || !pool.gke->in_sync) return;
+    if (pool.nodes_ready >= pool.shape->slice.hosts) return;
+    if (pool.attempt && pool.attempt->row.dispatched_at) return;
   }
   const WallTime begun = FALCON_MUTANT(kWaitIsRunTime) ? WallTime{} : job.waiting.created_at;
   const WallTime limit = begun + std::chrono::seconds(job.max_wait_seconds);

@@ -7,6 +7,9 @@ namespace {
 
 using model::JobStatus;
 
+constexpr Duration kHour{3'600'000};
+constexpr Duration kQuarter{15 * 60'000};
+
 class GivenBack : public Story {
  protected:
   std::size_t nodes() { return history_->world().inventory().nodes.size(); }
@@ -17,6 +20,17 @@ class GivenBack : public Story {
              return node.object->node().ready == cloudsim::Readiness::kTrue;
            });
   }
+  // Falcon dies for an hour when all machines of the job are ready: how many there are 15 min
+  // later.
+  std::optional<std::size_t> nodes_left_by_a_death_before_dispatch() {
+    add_job("train", Duration(0)).program.duration = Duration(60'000);
+    begin();
+    std::optional<std::size_t> left;
+    once([this] { return all_ready(); }, [this] { history_->crash(kHour); });
+    count_nodes([this] { return all_ready(); }, kQuarter, left);
+    tell();
+    return left;
+  }
   // How many nodes there are after `delay` from the moment that `seen` holds.
   void count_nodes(std::function<bool()> seen, Duration delay, std::optional<std::size_t>& count) {
     once(std::move(seen),
@@ -24,16 +38,8 @@ class GivenBack : public Story {
   }
 };
 
-constexpr Duration kHour{3'600'000};
-constexpr Duration kQuarter{15 * 60'000};
-
 TEST_F(GivenBack, FalconDiesBeforeTheJobIsSubmitted) {
-  add_job("train", Duration(0)).program.duration = Duration(60'000);
-  begin();
-  std::optional<std::size_t> left;
-  once([this] { return all_ready(); }, [this] { history_->crash(kHour); });
-  count_nodes([this] { return all_ready(); }, kQuarter, left);
-  tell();
+  const auto left = nodes_left_by_a_death_before_dispatch();
   EXPECT_EQ(left, 0U) << "machines that nobody uses stand there while Falcon is dead";
   EXPECT_EQ(row("train").state.status, JobStatus::kSucceeded);
   EXPECT_EQ(row("train").state.disruptions, 0U) << "it had not run";
@@ -55,12 +61,7 @@ TEST_F(GivenBack, FalconDiesWhileAJobRunsAndComesBackAfterItsEnd) {
 // Where the cluster's version has no such thing, machines wait for Falcon.
 TEST_F(GivenBack, AnOldClusterKeepsThemUntilFalconIsBack) {
   plan_.old_clusters = {"gke0"};
-  add_job("train", Duration(0)).program.duration = Duration(60'000);
-  begin();
-  std::optional<std::size_t> left;
-  once([this] { return all_ready(); }, [this] { history_->crash(kHour); });
-  count_nodes([this] { return all_ready(); }, kQuarter, left);
-  tell();
+  const auto left = nodes_left_by_a_death_before_dispatch();
   EXPECT_EQ(left, 2U);
   EXPECT_EQ(row("train").state.status, JobStatus::kSucceeded);
   EXPECT_EQ(times_of("< create-pool", "").size(), 1U);

@@ -297,10 +297,10 @@ void Laws::told(const core::Event& event) {
   }
   const auto* listing = done == nullptr ? nullptr : std::get_if<core::PoolListing>(&done->payload);
   if (listing == nullptr) return;
-  for (const core::PoolView& pool : listing->pools)
+  for (const core::PoolView& pool : listing->pools) {
     if (pool.status == core::PoolStatus::kStopping) told_stopping_.insert(pool.name);
-  for (const core::PoolView& pool : listing->pools)
     if (pool.autoscaled) told_autoscaled_.insert(pool.name);
+  }
 }
 
 void Laws::rows_removed(const core::WriteState& write, const cloudsim::World& world) {

@@ -71,5 +71,21 @@ TEST_F(WaitLimit, EndsWithTheMachines) {
   EXPECT_EQ(row("train").state.attempt, 2U);
 }
 
+// The machines came in time, while Falcon was away; it comes back when the limit has passed.
+TEST_F(WaitLimit, MachinesThatCameWhileFalconWasAwayCount) {
+  JobPlan& job = add_job("train", Duration(0));
+  job.row.spec.max_wait_seconds = 200;
+  job.program.duration = Duration(60'000);
+  begin();
+  once(
+      [this] {
+        return !history_->database().pools().empty() &&
+               history_->database().pools().begin()->second.phase == model::PoolPhase::kAccepted;
+      },
+      [this] { history_->crash(Duration(300'000)); });
+  tell();
+  EXPECT_EQ(row("train").state.status, JobStatus::kSucceeded);
+}
+
 }  // namespace
 }  // namespace falcon::simulation

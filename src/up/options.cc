@@ -114,6 +114,8 @@ std::expected<Options, int> parse_options(Command command, std::span<const std::
   for (const std::string& assignment : assignments)
     if (const auto done = set(options.tuning, assignment); !done && what.empty())
       what = "--set: " + done.error().what;
+  if (const std::string wrong = contradiction(options.tuning); what.empty() && !wrong.empty())
+    what = "--set: " + wrong;
   if (!what.empty()) {
     io.err << fmt::format("{}: {}\n", words.name, what);
     return std::unexpected(cli::kExitUsage);

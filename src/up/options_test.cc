@@ -89,6 +89,10 @@ TEST_F(OptionsTest, SettingsAreSetAndListed) {
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error(), cli::kExitUsage);
   EXPECT_THAT(err_.str(), HasSubstr("falcon up: --set: pool-timeout: \"never\" is not 1m to 1d\n"));
+  EXPECT_FALSE(parse(Command::kUp, {"--set", "capacity-retry=2h"}));
+  EXPECT_THAT(err_.str(), HasSubstr("falcon up: --set: capacity-retry (2h) is longer than"));
+  EXPECT_TRUE(
+      parse(Command::kUp, {"--set", "capacity-retry=2h", "--set", "capacity-retry-max=4h"}));
 }
 
 }  // namespace

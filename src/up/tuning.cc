@@ -141,17 +141,17 @@ Result<std::monostate> set(Tuning& tuning, std::string_view assignment) {
                               near.empty() ? std::string("; --settings lists them")
                                            : fmt::format("; did you mean \"{}\"?", near)));
   }
-  Tuning changed = tuning;
-  if (!take(*found, changed, text))
+  if (!take(*found, tuning, text))
     return refuse(
         fmt::format("{}: \"{}\" is not {}", name, clean_text(text, 80), range_of(*found)));
-  if (changed.core.capacity_backoff.base > changed.core.capacity_backoff.cap)
-    return refuse(fmt::format("{}={}: capacity-retry is longer than capacity-retry-max ({} and {})",
-                              name, clean_text(text, 80),
-                              cli::format_span(changed.core.capacity_backoff.base),
-                              cli::format_span(changed.core.capacity_backoff.cap)));
-  tuning = std::move(changed);
   return std::monostate{};
+}
+
+std::string contradiction(const Tuning& tuning) {
+  const core::Backoff& capacity = tuning.core.capacity_backoff;
+  if (capacity.base <= capacity.cap) return {};
+  return fmt::format("capacity-retry ({}) is longer than capacity-retry-max ({})",
+                     cli::format_span(capacity.base), cli::format_span(capacity.cap));
 }
 
 std::vector<TunableRow> tunable(const Tuning& tuning) {

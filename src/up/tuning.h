@@ -21,6 +21,10 @@ struct Tuning {
 // that was meant; nothing is changed then.
 Result<std::monostate> set(Tuning& tuning, std::string_view assignment);
 
+// Settings that do not go together, in one line; empty: all do. Asked when all are set, so that
+// their order does not matter.
+std::string contradiction(const Tuning& tuning);
+
 struct TunableRow {
   std::string name;
   std::string value;  // as it is in `tuning`
