@@ -162,6 +162,7 @@ class Kube {
   void order(PodOrder::What what, const Pod& pod);
   const ProgramPlan& plan_of(const Object& pod) const;
   Pod* find_pod(Serial serial);
+  void lose_peer(const Pod& lost);
 
   Context& context_;
   const ClusterSetup setup_;

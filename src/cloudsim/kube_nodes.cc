@@ -73,6 +73,7 @@ void Kube::lose_machine(const model::NodeName& name) {
   for (const Serial serial : found->second.pods) {
     Pod& pod = pods_.at(serial);
     if (pod.ordered && !is_over((*pod.shown)->pod().phase)) order(PodOrder::What::kKill, pod);
+    if (pod.running) lose_peer(pod);
     pod.running = false;
   }
   const model::Uid uid = (*found->second.shown)->uid;
@@ -96,6 +97,14 @@ void Kube::lose_machine(const model::NodeName& name) {
       terminate_pod(serial, (*pods_.at(serial).shown)->pod().request->grace,
                     "DeletionByTaintManager");
   });
+}
+
+void Kube::lose_peer(const Pod& lost) {
+  for (const auto& [serial, pod] : pods_) {
+    if (pod.job != lost.job || &pod == &lost || !plan_of(**pod.shown).needs_peers) continue;
+    context_.agenda.after(context_.draw(context_.settings.peer_lost),
+                          [this, peer = serial] { program_ends(peer, kPeerLost, "", ""); });
+  }
 }
 
 void Kube::remove_node(const model::NodeName& name) {

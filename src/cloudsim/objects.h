@@ -32,7 +32,10 @@ struct ProgramPlan {
   bool ignores_sigterm = false;  // then SIGKILL ends it when its grace is over
   Duration sigterm_takes{100};   // from SIGTERM to its end
   std::int32_t sigterm_exit = 143;
+  bool needs_peers = false;  // ends with kPeerLost soon after a machine of its Job is lost
 };
+// How a program ends whose collective operation lost a member: by abort().
+inline constexpr std::int32_t kPeerLost = 134;
 
 struct JobRequest {
   std::string kube_namespace = "default";

@@ -130,7 +130,8 @@ struct WorldSettings {
   Delay scale_down{10s, 60s};          // decided -> nodes gone
   Duration consolidation_delay{600s};  // idle so long -> nodes go; unless the pool says otherwise
   // Nodes.
-  Duration node_silence{40s};             // machine lost -> Ready=Unknown
+  Duration node_silence{50s};             // machine lost -> Ready=Unknown (Kubernetes 1.32)
+  Delay peer_lost{1s, 40s};               // machine lost -> its Job's other programs give up
   Duration unreachable_toleration{300s};  // Ready=Unknown -> its pods get a deletionTimestamp
   Delay node_removed{240s, 900s};         // machine lost -> node object gone (whole slice at once)
   bool auto_repair = true;                // lost machines are made again

@@ -190,10 +190,10 @@ TEST_F(WorldTest, ALostNodeLeavesItsPodStuckUntilTheNodeObjectIsGone) {
   const auto node = [&] { return world->get(gke, Kind::kNode, "", victim->pod().node.value()); };
   const auto pod = [&] { return world->get(gke, Kind::kPod, "default", victim->name); };
   ASSERT_TRUE(until([&] { return (*node())->node().ready == Readiness::kUnknown; }));
-  EXPECT_EQ(world->now() - lost, Duration(40s));
+  EXPECT_EQ(world->now() - lost, Duration(50s));
   EXPECT_FALSE((*pod())->deletion_at.has_value());
   ASSERT_TRUE(until([&] { return (*pod())->deletion_at.has_value(); }));
-  EXPECT_EQ(world->now() - lost, Duration(340s));
+  EXPECT_EQ(world->now() - lost, Duration(350s));
   EXPECT_EQ((*pod())->pod().disruption, "DeletionByTaintManager");
   pass(200s);
   EXPECT_FALSE(has("j", "Failed")) << "a pod is still there";

@@ -539,7 +539,7 @@ class Controller::Shell {
     if (kubernetes == nullptr)
       return answer<core::WorkloadLook>(id)(
           fail(ErrorKind::kUnavailable, "the cluster is not connected"));
-    kubernetes->look(c.kube_namespace, c.name, answer<core::WorkloadLook>(id));
+    kubernetes->look(c.kube_namespace, c.name, c.pool, answer<core::WorkloadLook>(id));
   }
 
   gke::Gke& gke() {

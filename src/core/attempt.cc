@@ -281,7 +281,7 @@ void Core::State::look_at(Pool& pool) {
   const std::uint32_t number = attempt.row.number;
   const MonoTime asked = mono();
   attempt.look_asked = asked;
-  attempt.look = send(LookAtWorkload{pool.gke->key, std::move(kube_namespace), attempt.name},
+  attempt.look = send(LookAtWorkload{pool.gke->key, std::move(kube_namespace), attempt.name, name},
                       [this, name, number, asked](const CommandDone& done) {
                         const auto found = pools_.find(name);
                         if (found == pools_.end() || !found->second->attempt) return;
@@ -297,10 +297,25 @@ void Core::State::look_at(Pool& pool) {
                         // Another object under our name is not this attempt.
                         its.made_anew = look.workload && !its.row.uid.empty() &&
                                         look.workload->uid != its.row.uid;
-                        if (its.made_anew) look.workload.reset();
+                        if (its.made_anew) take_made_anew(looked, look);
                         its.looked = std::move(look);
                         its.looked_asked = asked;
                       });
+}
+
+// A late create made the Kubernetes Job anew. While the attempt is cleaned up, that one goes as
+// well; else it isn't this attempt's, and the next attempt sees to it (late_create.cc).
+void Core::State::take_made_anew(Pool& pool, WorkloadLook& look) {
+  Attempt& attempt = *pool.attempt;
+  const bool ours =
+      look.workload->job == attempt.row.job && look.workload->attempt == attempt.row.number;
+  if (ours && attempt.remove_since) {
+    attempt.made_anew = false;
+    attempt.remove_accepted = false;
+    learn_uid(pool, look.workload->uid);
+  } else {
+    look.workload.reset();
+  }
 }
 
 // A create whose answer was lost may reach the API server minutes later, after its Job was deleted,
@@ -465,6 +480,9 @@ void Core::State::verify_gone(Pool& pool) {
       // Pods of a lost machine, or of a create that still comes: only the pool's end proves that
       // none can run.
       condemn(pool);
+      const auto listed = pool.gke->workloads.find(attempt.name);
+      if (listed != pool.gke->workloads.end() && listed->second.uid != attempt.row.uid)
+        look_again(pool);  // it has come
       return;
     }
     attempt.gone = true;

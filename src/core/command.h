@@ -85,11 +85,12 @@ struct DeleteWorkload {
   model::WorkloadName name;
   model::Uid uid;
 };
-// Answer: WorkloadLook, read live in this order: the Job, then the pods.
+// Answer: WorkloadLook, read live in this order: the Job, then the pods, then the pool's nodes.
 struct LookAtWorkload {
   model::GkeCluster gke;
   std::string kube_namespace;
   model::WorkloadName name;
+  model::PoolName pool;
 };
 
 using CommandBody =

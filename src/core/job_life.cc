@@ -22,8 +22,19 @@ using model::SupplyMode;
 
 // How long a failed Job's pods may take to show up before its condition alone must do.
 constexpr Duration kPodNewsGrace{10'000};
+// How long a failed Job's other pods may take to end: their kubelets take them away at once, but
+// that of a lost machine, of which the cluster knows after 50 s (node-monitor-grace-period; 40 s
+// before Kubernetes 1.32).
+constexpr Duration kMachineNewsGrace{60'000};
 // How old a live look at a Kubernetes Job may be that the lists do not show.
 constexpr Duration kUnlistedLookAge{60'000};
+
+// Want of memory comes first: times have whole seconds, and the others soon fail for it.
+bool to_blame_before(const PodView& pod, const PodView& other) {
+  const bool memory = pod.reason == "OOMKilled";
+  if (memory != (other.reason == "OOMKilled")) return memory;
+  return pod.finished_at && other.finished_at && *pod.finished_at < *other.finished_at;
+}
 
 }  // namespace
 
@@ -77,6 +88,7 @@ void Core::State::reach_wanted_state(Job& job, JobState& want) {
     settle_aborting(job, want);
     return;
   }
+  hold_on(job);
   judge_wait(job);
   if (job.verdict && job.verdict->again != Verdict::Again::kNo) {
     run_again(job, want);
@@ -88,22 +100,23 @@ void Core::State::reach_wanted_state(Job& job, JobState& want) {
   }
   if (over) return;  // its row says why it runs again, until the last attempt is cleared away
   if (!job.acquiring && job.pool == nullptr) {
-    // A row that says it was acquiring when nobody remembers a pool: it goes on where it was.
-    if (job.queue == nullptr && !job.waits_again && row_holds_slot(job)) {
-      const auto cluster = clusters_.find(job.state.cluster);
-      if (cluster != clusters_.end() && offers(*cluster->second, job)) {
-        job.queue = &queue_of(*cluster->second, *job.shape);
-        job.acquiring = true;
-        take_slot(job, *job.queue);
-      }
-    }
-    if (!job.acquiring) {
-      describe_waiting(job, want);
-      return;
-    }
+    describe_waiting(job, want);
+    return;
   }
   if (job.queue == nullptr) return;  // its cluster's row is gone; only the attempt decides
   describe_acquiring(job, want);
+}
+
+// A row that says it was acquiring when nobody remembers a pool: it goes on where it was, with the
+// slot, which it gives up when its row says so.
+void Core::State::hold_on(Job& job) {
+  if (job.acquiring || job.pool != nullptr || job.queue != nullptr || job.waits_again) return;
+  if (!row_holds_slot(job)) return;
+  const auto cluster = clusters_.find(job.state.cluster);
+  if (cluster == clusters_.end() || !offers(*cluster->second, job)) return;
+  job.queue = &queue_of(*cluster->second, *job.shape);
+  job.acquiring = true;
+  take_slot(job, *job.queue);
 }
 
 // Its own limit on how long it may have no machines, from its submission on; time goes on while
@@ -316,10 +329,7 @@ void Core::State::judge_workload(Job& job, Pool& pool, const WorkloadView& workl
   const PodView* culprit = nullptr;
   for (const auto& [name, pod] : pods_of(pool)) {
     const bool bad = pod.phase == PodView::Phase::kFailed || pod.reason == "OOMKilled";
-    if (!bad) continue;
-    const bool earlier = culprit != nullptr && pod.finished_at && culprit->finished_at &&
-                         *pod.finished_at < *culprit->finished_at;
-    if (culprit == nullptr || earlier) culprit = &pod;
+    if (bad && (culprit == nullptr || to_blame_before(pod, *culprit))) culprit = &pod;
   }
   Verdict verdict;
   verdict.by_workload = true;
@@ -334,6 +344,8 @@ void Core::State::judge_workload(Job& job, Pool& pool, const WorkloadView& workl
     // The pods say more than the Job's condition; their news may come a little later.
     if (!attempt.verdict_since) attempt.verdict_since = mono();
     if (culprit == nullptr && !due(job, *attempt.verdict_since + kPodNewsGrace)) return;
+    // It may have failed for want of a pod whose machine is lost, which nobody knows yet.
+    if (!peers_known(job, pool)) return;
     verdict.status = JobStatus::kFailed;
     verdict.reason = Reason::kJobFailed;
     if (culprit != nullptr && culprit->exit_code) {
@@ -352,6 +364,27 @@ void Core::State::judge_workload(Job& job, Pool& pool, const WorkloadView& workl
   }
   decide_what_follows(job, pool, verdict);
   job.verdict = std::make_unique<Verdict>(std::move(verdict));
+}
+
+// Of a slice's failed Kubernetes Job: true when its other pods have ended, or when the cluster
+// knows what became of their machines. Looked live, since a watch may have missed it.
+bool Core::State::peers_known(Job& job, Pool& pool) {
+  if (!pool.shape->slice.multi_host() || machines_lost(pool) || FALCON_MUTANT(kPeersBlameless))
+    return true;
+  for (const auto& [name, pod] : pods_of(pool))
+    if (pod.disrupted || pod.reason == "OOMKilled") return true;
+  Attempt& attempt = *pool.attempt;
+  const MonoTime known = *attempt.verdict_since + kMachineNewsGrace;
+  const bool late = mono() >= known;
+  const WorkloadLook* look = looked_since(pool, late ? known : *attempt.verdict_since);
+  if (look == nullptr) return false;
+  attempt.machines_missing = look->machines_ready < pool.shape->slice.hosts;
+  // Without a grace period pods vanish at once, and no kubelet needs to live for it.
+  const bool ended = look->pods_left == 0 && job.grace_seconds > 0;
+  if (attempt.machines_missing || ended || late) return true;
+  wake(job, known);
+  look_again(pool);
+  return false;
 }
 
 void Core::State::judge_limits(Job& job, Pool& pool) {

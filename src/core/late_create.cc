@@ -34,7 +34,7 @@ void Core::State::look_for(Job& job, LateCreate& late) {
                                    : std::string("default");
   const model::JobId id = job.id;
   const std::uint32_t number = late.row.number;
-  late.call = send(LookAtWorkload{late.gke->key, kube_namespace, late.name},
+  late.call = send(LookAtWorkload{late.gke->key, kube_namespace, late.name, late.row.pool},
                    [this, id, number, kube_namespace](const CommandDone& done) {
                      LateCreate* looked = find_late_create(id, number);
                      if (looked == nullptr) return;

@@ -72,6 +72,8 @@ std::string_view to_string(Mutant mutant) {
       return "every-pool-scales";
     case Mutant::kWaitIsRunTime:
       return "wait-is-run-time";
+    case Mutant::kPeersBlameless:
+      return "peers-blameless";
   }
   std::abort();
 }

@@ -42,8 +42,9 @@ enum class Mutant : std::uint8_t {
   kWaitForGivenBack,     // machines that GKE took back are waited for without pods
   kEveryPoolScales,      // a Job is sent to any pool without nodes, as if GKE scaled it
   kWaitIsRunTime,        // the limit on waiting is not counted from the submission
+  kPeersBlameless,       // a failed pod is blamed before its peers have ended
 };
-inline constexpr std::uint8_t kMutantCount = static_cast<std::uint8_t>(Mutant::kWaitIsRunTime) + 1;
+inline constexpr std::uint8_t kMutantCount = static_cast<std::uint8_t>(Mutant::kPeersBlameless) + 1;
 
 std::string_view to_string(Mutant mutant);
 

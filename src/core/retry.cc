@@ -46,6 +46,7 @@ void Core::State::decide_what_follows(Job& job, Pool& pool, Verdict& verdict) {
   const bool disrupted =
       !out_of_memory && !FALCON_MUTANT(kDisruptionIsFailure) &&
       (std::ranges::any_of(pods, [](const auto& entry) { return disrupted_pod(entry.second); }) ||
+       attempt.machines_missing ||
        (pool.gke->in_sync && (pool.nodes_ready < pool.shape->slice.hosts || machines_lost(pool))));
   const std::string number = std::to_string(attempt.row.number);
   const std::string words = words_of(verdict.message);

@@ -155,6 +155,7 @@ struct Attempt {
   bool own = false;           // intended by this process: it saw what became of every machine
   std::uint32_t creates = 0;  // that left, or may have
   std::optional<MonoTime> verdict_since;
+  bool machines_missing = false;       // a live look found fewer than its slice has
   std::optional<MonoTime> end_seen;    // when it was found that it is to be taken back
   std::optional<MonoTime> lost_since;  // a machine of it has not been heard of since
 };
@@ -437,6 +438,7 @@ class Core::State {
   const WorkloadLook* looked_since(Pool& pool, MonoTime since);
   const WorkloadView* workload_of(const Pool& pool) const;
   const std::map<model::PodName, PodView>& pods_of(const Pool& pool) const;
+  void take_made_anew(Pool& pool, WorkloadLook& look);
   bool late_create_possible(const Attempt& attempt) const;
   bool past_removal_limit(const Pool& pool) const;
 
@@ -444,6 +446,7 @@ class Core::State {
   void reconcile_job(Job& job);
   void reach_wanted_state(Job& job, model::JobState& want);
   bool row_holds_slot(const Job& job) const;
+  void hold_on(Job& job);
   void judge_wait(Job& job);
   void describe_waiting(Job& job, model::JobState& want);
   void describe_acquiring(Job& job, model::JobState& want);
@@ -451,6 +454,7 @@ class Core::State {
   void judge_attempt(Job& job, Pool& pool);
   void judge_workload(Job& job, Pool& pool, const WorkloadView& workload);
   bool ended_by_deletion(const WorkloadView& workload) const;
+  bool peers_known(Job& job, Pool& pool);
   void judge_limits(Job& job, Pool& pool);
   void judge_start(Job& job, Pool& pool);
   void apply_verdict(const Job& job, model::JobState& want) const;

@@ -113,6 +113,8 @@ struct PodView {
 struct WorkloadLook {
   std::optional<WorkloadView> workload;  // empty: the API server says 404
   std::uint32_t pods = 0;                // pod objects that still exist (by owner label)
+  std::uint32_t pods_left = 0;           // of these: not yet ended
+  std::uint32_t machines_ready = 0;      // Ready nodes of the pool
 };
 
 }  // namespace falcon::core

@@ -19,6 +19,12 @@ namespace json = boost::json;
 // answer counts as a lost one, and is looked for.
 constexpr Duration kDeadline{10'000};
 
+std::uint32_t count_if(const json::array& objects, bool (*holds)(const json::object&)) {
+  return static_cast<std::uint32_t>(std::ranges::count_if(objects, [holds](const json::value& one) {
+    return one.is_object() && holds(one.as_object());
+  }));
+}
+
 std::string jobs_path(const std::string& kube_namespace) {
   return "/apis/batch/v1/namespaces/" + kube_namespace + "/jobs";
 }
@@ -144,34 +150,52 @@ void Kubernetes::delete_workload(const std::string& kube_namespace, const model:
        });
 }
 
+// A whole list; one without items is no list.
+void Kubernetes::list(const std::string& path, On<json::array> done) {
+  call("GET", path, {}, [path, done = std::move(done)](Result<http::Response> answer) {
+    if (!answer) return done(std::unexpected(answer.error()));
+    auto body = wire::object_of(answer->body);
+    if (!body) return done(std::unexpected(body.error()));
+    json::value* items = body->if_contains("items");
+    if (items == nullptr || !(items->is_array() || items->is_null()))
+      return done(fail(ErrorKind::kUnavailable, "the list " + path + " has no items"));
+    done(items->is_null() ? json::array() : std::move(items->as_array()));
+  });
+}
+
 void Kubernetes::look(const std::string& kube_namespace, const model::WorkloadName& name,
-                      On<core::WorkloadLook> done) {
+                      const model::PoolName& pool, On<core::WorkloadLook> done) {
+  const std::string pods_path = "/api/v1/namespaces/" + kube_namespace +
+                                "/pods?labelSelector=batch.kubernetes.io%2Fjob-name%3D" +
+                                name.value();
+  const std::string nodes_path =
+      "/api/v1/nodes?labelSelector=cloud.google.com%2Fgke-nodepool%3D" + pool.value();
   call("GET", jobs_path(kube_namespace) + "/" + name.value(), {},
-       [self = shared_from_this(), kube_namespace, name,
+       [self = shared_from_this(), pods_path, nodes_path,
         done = std::move(done)](Result<http::Response> answer) {
-         auto look = std::make_shared<core::WorkloadLook>();
+         core::WorkloadLook look;
          if (answer) {
            auto job = wire::object_of(answer->body);
            if (!job) return done(std::unexpected(job.error()));
-           look->workload = workload_view(*job);
+           look.workload = workload_view(*job);
          } else if (answer.error().kind != ErrorKind::kNotFound) {
            return done(std::unexpected(answer.error()));
          }
-         self->call(
-             "GET",
-             "/api/v1/namespaces/" + kube_namespace +
-                 "/pods?labelSelector=batch.kubernetes.io%2Fjob-name%3D" + name.value(),
-             {}, [look, done](Result<http::Response> pods) {
-               if (!pods) return done(std::unexpected(pods.error()));
-               auto list = wire::object_of(pods->body);
-               if (!list) return done(std::unexpected(list.error()));
-               const json::value* items = list->if_contains("items");
-               if (items != nullptr && items->is_array())
-                 look->pods = static_cast<std::uint32_t>(items->as_array().size());
-               else if (items != nullptr && !items->is_null())
-                 return done(fail(ErrorKind::kUnavailable, "the list of pods is not readable"));
-               done(*look);
-             });
+         self->list(pods_path, [self, nodes_path, look, done](Result<json::array> pods) mutable {
+           if (!pods) return done(std::unexpected(pods.error()));
+           look.pods = static_cast<std::uint32_t>(pods->size());
+           look.pods_left = count_if(*pods, [](const json::object& pod) {
+             const auto phase = pod_view(pod).phase;
+             return phase != core::PodView::Phase::kSucceeded &&
+                    phase != core::PodView::Phase::kFailed;
+           });
+           self->list(nodes_path, [look, done](Result<json::array> nodes) mutable {
+             if (!nodes) return done(std::unexpected(nodes.error()));
+             look.machines_ready =
+                 count_if(*nodes, [](const json::object& node) { return node_view(node).ready; });
+             done(std::move(look));
+           });
+         });
        });
 }
 

@@ -5,6 +5,7 @@
 // by std::shared_ptr: a call under way keeps it, whoever else lets it go.
 #pragma once
 
+#include <boost/json/array.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,9 +31,9 @@ class Kubernetes : public std::enable_shared_from_this<Kubernetes> {
   void create_workload(const WorkloadSpec& spec, On<core::WorkloadCreated> done);
   void delete_workload(const std::string& kube_namespace, const model::WorkloadName& name,
                        const model::Uid& uid, On<std::monostate> done);
-  // The Job, then its pods, both live.
+  // The Job, then its pods, then the nodes of its pool, all live.
   void look(const std::string& kube_namespace, const model::WorkloadName& name,
-            On<core::WorkloadLook> done);
+            const model::PoolName& pool, On<core::WorkloadLook> done);
 
   // For the informer: an authorized request to a path of this API.
   http::Request request(std::string method, const std::string& path) const;
@@ -42,6 +43,7 @@ class Kubernetes : public std::enable_shared_from_this<Kubernetes> {
  private:
   void call(std::string method, const std::string& path, std::string body, http::OnResponse done);
   void create_job(const WorkloadSpec& spec, On<core::WorkloadCreated> done);
+  void list(const std::string& path, On<boost::json::array> done);
   void adopt(const WorkloadSpec& spec, On<core::WorkloadCreated> done);
 
   http::Client& client_;

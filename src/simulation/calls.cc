@@ -234,7 +234,16 @@ Result<core::Payload> History::look_at_workload(const core::LookAtWorkload& c) {
   auto pods = world_.list(c.gke, cloudsim::Kind::kPod);
   if (!pods) return std::unexpected(pods.error());
   for (const auto& pod : pods->objects)
-    if (pod->pod().owner_name == c.name.value()) ++look.pods;
+    if (pod->pod().owner_name == c.name.value()) {
+      ++look.pods;
+      if (!pod->pod().finished_at) ++look.pods_left;
+    }
+  auto nodes = world_.list(c.gke, cloudsim::Kind::kNode);
+  if (!nodes) return std::unexpected(nodes.error());
+  for (const auto& node : nodes->objects) {
+    const core::NodeView view = node_view(*node, kEpoch);
+    if (view.pool == c.pool && view.ready) ++look.machines_ready;
+  }
   return core::Payload(std::move(look));
 }
 

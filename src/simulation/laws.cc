@@ -268,7 +268,8 @@ void Laws::failure_sent(const core::WriteJob& write) {
   if (write.state.reason != Reason::kJobFailed ||
       write.state.message.code != model::MessageCode::kPodTerminated)
     return;
-  if (told_disrupted_.contains(write.state.job_uid) &&
+  const bool peer_lost = write.state.exit_code == cloudsim::kPeerLost;
+  if ((peer_lost || told_disrupted_.contains(write.state.job_uid)) &&
       write.state.message.arguments.front() != "OOMKilled")
     violate(7, fmt::format("{} fails for machines that it lost", write.job.value()));
   if (write.state.retries < row->second.spec.max_retries && !row->second.aborting_at)

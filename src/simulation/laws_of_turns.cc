@@ -59,6 +59,9 @@ void Laws::turn_written(const model::TurnRow& row) {
   for (const model::JobId& id : waiting->second) {
     const JobRow& job = database_->jobs().at(id);
     if (job.actor == row.actor) continue;
+    // Past its limit it waits for nothing any more, whatever its row still says.
+    const auto limit = job.created_at + std::chrono::seconds(job.spec.max_wait_seconds);
+    if (job.spec.max_wait_seconds != 0 && row.at >= limit) continue;
     const std::pair<WallTime, model::JobId> place{core::senior_since(job.created_at, job.priority),
                                                   id};
     const auto [head, first] = heads.try_emplace(job.actor, place);

@@ -84,6 +84,7 @@ void draw_program(JobPlan& job, Random& random) {
   program.ignores_sigterm = random.happens({1, 8});
   program.sigterm_takes = seconds_between(random, 0, 40);
   if (random.happens({1, 8})) program.sigterm_exit = 0;
+  program.needs_peers = random.happens({1, 2});
   job.row.spec.timeout_seconds =
       random.happens({1, 5}) ? static_cast<std::int64_t>(30 + random.below(600)) : 14'400;
   job.row.spec.termination_grace_seconds = static_cast<std::int64_t>(random.below(121));

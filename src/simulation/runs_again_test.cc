@@ -223,6 +223,37 @@ TEST_F(RunsAgain, AControllerThatDiesEveryMinuteStillLearnsThatAPoolIsGone) {
   EXPECT_LT(made[1], begun + kDeaths * 60);
 }
 
+// A machine is lost, and the program on the other one gives up at once, with an exit code, long
+// before anybody knows of the machine: that is no failure of the job.
+TEST_F(RunsAgain, AProgramThatLostItsPeerIsNotToBlame) {
+  cloudsim::ProgramPlan& program = add_job("train", Duration(0)).program;
+  program.duration = Duration(1'200'000);
+  program.needs_peers = true;
+  begin();
+  when_running("train", [&] {
+    const auto pod = history_->world().inventory().pods.front();
+    history_->world().lose_node(pod.cluster, model::NodeName(pod.object->pod().node));
+  });
+  tell();
+  EXPECT_EQ(row("train").state.status, JobStatus::kSucceeded);
+  EXPECT_EQ(row("train").state.disruptions, 1U);
+  EXPECT_EQ(row("train").state.retries, 0U);
+}
+
+// The same exit code of its own doing is told soon: its peers end when they are told to.
+TEST_F(RunsAgain, AFailureIsToldWhenThePeersHaveEnded) {
+  cloudsim::ProgramPlan& program = add_job("train", Duration(0)).program;
+  program.duration = Duration(60'000);
+  program.exit_code = 3;
+  begin();
+  tell();
+  EXPECT_EQ(row("train").state.exit_code, 3);
+  const auto ended = first("> workload ", "ended");
+  const auto told = first("< write-job", "Failed JobFailed");
+  ASSERT_TRUE(ended && told);
+  EXPECT_LT(*told, *ended + 30);
+}
+
 // A machine is lost while Falcon is away, and it comes back just when the other pod, told to go,
 // has ended with an exit code: that pod is told first, and it is not the job's failure.
 TEST_F(RunsAgain, AHalfToldListBlamesNobody) {

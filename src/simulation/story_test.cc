@@ -169,8 +169,8 @@ TEST_F(Story, ALateCreateOfAnEndedJobRunsNowhere) {
 }
 
 // The same with an abort, while Google is busy and the pool stays for half an hour: what the late
-// create made runs there long after no create can come any more, and so the job is not Aborted yet.
-TEST_F(Story, ALateCreateOfAnAbortedJobKeepsItFromBeingAborted) {
+// create made is taken away as well, and only then the job is Aborted.
+TEST_F(Story, WhatALateCreateOfAnAbortedJobMadeIsTakenAway) {
   add_job("first", Duration(0)).program.duration = Duration(7'200'000);
   History& history = begin();
   history.delay_once("create-workload", std::chrono::minutes(4));
@@ -183,10 +183,13 @@ TEST_F(Story, ALateCreateOfAnAbortedJobKeepsItFromBeingAborted) {
   tell();
   ASSERT_EQ(times_of("late", "").size(), 1U);
   EXPECT_EQ(row("first").state.status, model::JobStatus::kAborted);
-  const auto aborted = first("abort", "first");
+  const auto late = first("late", "");
   const auto told = first("< write-job", "Aborted");
-  ASSERT_TRUE(aborted && told);
-  EXPECT_GT(*told, *aborted + 1'700) << "its pods run until the pool goes";
+  const auto deletes = times_of("< delete-workload", "");
+  ASSERT_TRUE(late && told);
+  ASSERT_EQ(deletes.size(), 2U);
+  EXPECT_LT(deletes.back(), *late + 60) << "it does not run until the pool can go";
+  EXPECT_GT(*told, deletes.back());
 }
 
 }  // namespace

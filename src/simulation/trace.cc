@@ -98,9 +98,13 @@ std::string describe(const core::Event& event) {
     std::string operator()(const core::ClockCompared&) const { return {}; }
     std::string operator()(const core::Tick&) const { return {}; }
     std::string operator()(const core::CommandDone& e) const {
-      return fmt::format(
-          "#{} {}", e.command,
-          e.error ? std::string(to_string(e.error->kind)) + ": " + e.error->what : "ok");
+      if (e.error)
+        return fmt::format("#{} {}: {}", e.command, to_string(e.error->kind), e.error->what);
+      const auto* look = std::get_if<core::WorkloadLook>(&e.payload);
+      if (look == nullptr) return fmt::format("#{} ok", e.command);
+      return fmt::format("#{} ok: {} Job, {} pods, {} not ended, {} machines Ready", e.command,
+                         look->workload ? "a" : "no", look->pods, look->pods_left,
+                         look->machines_ready);
     }
   };
   return std::visit(Words{}, event);
